@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 
 /**
- * A copy of the database at `from`, as of one moment, in the new file `to`, also while others write to it.
- * `withSecrets`: false takes the notifier's shared tokens out of the copy. Throws for a file that is damaged.
+ * Copies the database at `from` to the new file `to`, consistently even while others write to it.
+ * `withSecrets: false` removes the notifier's shared tokens from the copy. Throws for a damaged file.
  */
 export function copyDatabase(from: string, to: string, { withSecrets }: { withSecrets: boolean }): void {
   const source = new Database(from, { readonly: true, strict: true });
@@ -12,10 +12,10 @@ export function copyDatabase(from: string, to: string, { withSecrets }: { withSe
   } finally {
     source.close();
   }
-  if (!withSecrets) withoutTokens(to);
+  if (!withSecrets) removeTokens(to);
 }
 
-function withoutTokens(path: string): void {
+function removeTokens(path: string): void {
   const copy = new Database(path, { readwrite: true, strict: true });
   try {
     const table = copy.query("SELECT 1 FROM sqlite_schema WHERE name = 'gateway_mail_notifier'").get();
@@ -23,7 +23,7 @@ function withoutTokens(path: string): void {
     copy.run(
       `UPDATE gateway_mail_notifier SET config_json = json_set(config_json, '$.notify_block_shared_tokens', json('[]'))`,
     );
-    // The replaced text stays in a free page of the file otherwise.
+    // Otherwise the replaced text stays in a free page of the file.
     copy.run("VACUUM");
   } finally {
     copy.close();

@@ -1,17 +1,17 @@
 import { afterThisTurn } from "../system/clock.ts";
 
 /**
- * Gathers the writes of one moment into one transaction: many callers share one sync to disk, and each is
- * answered only after that sync. A moment ends with the first turn of the event loop that brings no more; one
- * caller alone waits for none. `commit` writes the whole batch or throws with nothing written. When a batch
- * throws, each item is tried alone, so that one bad row fails only its own caller. Without it 64 callers get
- * an eighth of the rate, and 8 a third (decision 143).
+ * Gathers concurrent writes into one transaction: many callers share one sync, and each is answered after it.
+ * A batch ends at the first turn of the event loop without a new write; a single caller does not wait.
+ * `commit` writes the whole batch, or throws and writes nothing. When a batch throws, each item is written
+ * alone, so that an invalid row fails only its caller. Without it 64 callers get an eighth of the rate, and 8
+ * a third (decision 143).
  */
 interface GroupCommit<Item, Result> {
   add(item: Item): Promise<Result>;
 }
 
-/** So many share a sync well enough; no stream of callers holds it up for longer. */
+/** Maximum size of a batch, so that a stream of callers cannot delay the sync. */
 const maxGathered = 256;
 
 export function createGroupCommit<Item, Result>(

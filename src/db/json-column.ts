@@ -2,8 +2,8 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
 /**
- * The value of a column that holds JSON of `schema`. Anything else counts as a damaged database: the error
- * has SQLite's own code, so that the same advice is given, and never the value. `where`: the column and its
+ * Parses a JSON column and validates it by `schema`. An invalid value counts as a damaged database: the error
+ * has SQLite's code, so that callers get the same advice, and never contains the value. `where`: column and
  * row, for the message.
  */
 export function parseColumn<Schema extends TSchema>(

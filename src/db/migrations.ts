@@ -4,15 +4,15 @@ import { sha256 } from "../system/digest.ts";
 import { ServiceError } from "../system/errors.ts";
 import { quietSteps, type Steps } from "../system/steps.ts";
 
-/** One migration as it is embedded in the executable; `tag` orders and names it. */
+/** One migration, embedded in the executable; `tag` is its name and its order. */
 export interface Migration {
   readonly tag: string;
   readonly sql: string;
-  /** `schemaDigest` of a new database that this migration and all before it made; the newest one has it. */
+  /** `schemaDigest` of a new database after this migration; only the newest migration has it. */
   readonly digest?: string;
 }
 
-/** Brings a database to the newest migration. Refuses what `countApplied` refuses. */
+/** Applies the missing migrations. Refuses like `countApplied`. */
 export function migrate(
   client: Database,
   migrations: readonly Migration[],
@@ -25,7 +25,7 @@ export function migrate(
   steps.before("sql:migrate");
   client
     .transaction(() => {
-      // Count again: another process may have migrated while this one waited for the lock.
+      // Counted again: another process may have migrated while this one waited for the lock.
       for (const [index, migration] of [...migrations.entries()].slice(
         countApplied(client, migrations, name),
       )) {
@@ -42,7 +42,7 @@ export function migrate(
   steps.after("sql:migrate");
 }
 
-/** How many of our migrations the database has. Throws when it has others. */
+/** Number of applied migrations. Throws for a database with other migrations. */
 export function countApplied(client: Database, migrations: readonly Migration[], name: string): number {
   const applied = client
     .query<{ idx: number; tag: string; sha256: string }, []>(
@@ -67,7 +67,7 @@ export function countApplied(client: Database, migrations: readonly Migration[],
   return applied.length;
 }
 
-/** A fault of the file itself, as SQLite reports one. */
+/** An error for a damaged file, like SQLite's. */
 export function damaged(problem: string): Error {
   return Object.assign(new Error(problem), { code: "SQLITE_CORRUPT" });
 }
@@ -75,18 +75,17 @@ export function damaged(problem: string): Error {
 interface Part {
   type: string;
   name: string;
-  /** The columns of a table; the text of everything else. Null for the index of a constraint. */
+  /** The columns of a table, or the SQL text of another part; null for the index of a constraint. */
   definition: string | null;
 }
 
 /**
- * Throws, as for a damaged file, unless the database has every table, view, index and trigger that
- * `migrations` make, and no further view or trigger: SQLite runs those when svc reads or writes. Further
- * tables and indexes are allowed: backup tools keep their own in a database.
+ * Throws, as for a damaged file, unless the database has every table, view, index and trigger of `migrations`
+ * and no other view or trigger, which SQLite would run when svc reads or writes. Other tables and indexes are
+ * allowed, since backup tools add some.
  */
 export function refuseOtherShape(client: Database, migrations: readonly Migration[]): void {
-  // Almost every file is exactly as we made it; to make another one to compare with takes 2 ms of a gateway's
-  // start.
+  // Almost every file is unchanged. Building a database for the comparison takes 2 ms of a gateway's start.
   if (schemaDigest(client) === migrations.at(-1)?.digest) return;
   const made = partsOf(client);
   const expected = partsMadeBy(migrations);
@@ -106,7 +105,7 @@ export function refuseOtherShape(client: Database, migrations: readonly Migratio
   }
 }
 
-/** SHA-256 of the text from which SQLite reads what a database has. */
+/** SHA-256 of the schema text of a database. */
 export function schemaDigest(client: Database): string {
   const rows = client
     .query<Record<string, string>, []>(
@@ -134,7 +133,7 @@ function partsOf(client: Database, without = ""): Map<string, Part> {
 
 const partsByMigrations = new WeakMap<readonly Migration[], ReadonlyMap<string, Part>>();
 
-/** What a new database has. The tables that SQLite makes for a full-text index are its own matter. */
+/** The parts of a new database, without the tables that SQLite creates for a full-text index. */
 function partsMadeBy(migrations: readonly Migration[]): ReadonlyMap<string, Part> {
   const known = partsByMigrations.get(migrations);
   if (known) return known;

@@ -19,17 +19,17 @@ type Sync<T> = T extends Promise<unknown> ? never : T;
 
 /** An open SQLite file: reads are free, every write is one labelled immediate transaction. */
 export interface Store {
-  /** The file without its folder. */
+  /** File name without the folder. */
   readonly name: string;
-  /** Without its relational queries: to read them from a schema takes half a millisecond of a start. */
+  /** Without relational queries, whose setup takes half a millisecond of a start. */
   readonly db: BunSQLiteDatabase;
-  /** What `db` is built on, for the statement that runs too often for the library's way. */
+  /** The connection of `db`, for statements that run too often for the library. */
   readonly client: Pick<Database, "prepare">;
   /**
-   * Runs `change` in one immediate transaction that is on disk when this returns (WAL, synchronous FULL). A
-   * throw rolls back. `change` must be synchronous: an async callback would commit before it finished.
-   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
-   * `waits: false` throws at once where another process writes.
+   * Runs `change` in one immediate transaction, which is on disk when this returns (WAL, synchronous FULL). A
+   * throw rolls back. `change` must be synchronous: an async callback would commit before its end. `durable:
+   * false` leaves the sync to a later write, so a power failure may undo the whole transaction. `waits:
+   * false` throws at once while another process writes.
    */
   write<T>(
     label: string,
@@ -37,46 +37,46 @@ export interface Store {
     options?: { durable?: boolean; waits?: boolean },
   ): T;
   /**
-   * Runs `work`; the first write in it makes `change` too, in the same transaction. Without a write nothing is
-   * changed.
+   * Runs `work`; the first write in it makes `change` too, in the same transaction. Without a write nothing
+   * is changed.
    */
   joining<T>(change: () => void, work: () => Sync<T>): T;
   /**
-   * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing
-   * is known. Looks at the file, and writes only where the last write was refused or the disk is nearly full.
+   * The error that the next `write` would throw; null when none is known. Checks the file, and writes only
+   * when the last write was refused or the disk is nearly full.
    */
   fault(): unknown;
-  /** Another text after each committed change of the file, by any process; the same while there was none. */
+  /** A text that changes with each committed change of the file, by any process. */
   version(): string;
   /**
-   * Carries the log over into the file, as far as no reader keeps it from that: then the next write begins at
-   * its start, and writes over the old pages. Waits for nobody and never throws.
+   * Copies the log into the file, as far as readers allow it. The next write then overwrites the old pages of
+   * the log. Does not wait and never throws.
    */
   carryOver(): void;
   close(): void;
 }
 
 /**
- * How many pages (4 KiB) the log takes before a write carries them over, which holds that one up for some 10
- * ms. At the usual 1000 that met more than one write in a hundred of a burst.
+ * Pages (4 KiB) of the log after which a write copies them into the file, which delays that write by some 10
+ * ms. With the default of 1000 this delayed more than one write in a hundred of a burst.
  */
 const logPages = 4000;
 /**
- * More than those pages take: a log that is written over syncs in less than half the time of one that grows,
- * so only what a long reader made of it is cut.
+ * More than those pages: a log that is overwritten syncs in less than half the time of a growing one, so only
+ * the growth that a long reader caused is truncated.
  */
 const keptLogBytes = 24 * 2 ** 20;
 const waiting = "PRAGMA busy_timeout=5000";
 /** SQLITE_OPEN_READONLY and SQLITE_OPEN_URI. */
 const readOnlyByUri = 0x01 | 0x40;
-/** The first page of a database. */
+/** Size of the first page of a database. */
 const smallestBytes = 512;
 /** With less free space than this a write may be refused. */
 const scarceBytes = 4 * 2 ** 20;
 
 /**
- * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed.
- * Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
+ * Opens (and creates, 0600) a database file and applies missing migrations. `:memory:` is allowed. Refuses a
+ * file of a newer version, or one with other migrations.
  */
 export function openStore(options: {
   path: string;
@@ -84,17 +84,16 @@ export function openStore(options: {
   clock: Clock;
   steps: Steps;
   /**
-   * Looks for damage in the whole of a file up to this size before it is used: 16 MiB take some 20 ms.
-   * Default 0.
+   * Maximum size of a file that is checked for damage before use; 16 MiB take some 20 ms. Default 0.
    */
   checkedBytes?: number;
-  /** Called before each write once another file than the one that was opened is at `path`, or none. */
+  /** Called before each write when the opened file is no longer at `path`. */
   onLost?: (client: Database) => never;
-  /** Changes as many pages as the smallest write does, and leaves everything as it was. */
+  /** Changes as many pages as the smallest write and restores them. */
   probe?: (client: Database) => void;
   /**
-   * The bytes of a new file with all `migrations`, in WAL mode: to write them takes a tenth of what the
-   * migrations take.
+   * The bytes of a new file with all `migrations`, in WAL mode; writing them takes a tenth of the time of the
+   * migrations.
    */
   newFile?: () => Uint8Array;
 }): Store {
@@ -103,8 +102,8 @@ export function openStore(options: {
   const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
     client.run(waiting);
-    // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came
-    // before it too.
+    // A power failure undoes a whole migration, which is then repeated. The first durable write also syncs
+    // earlier writes.
     client.run("PRAGMA synchronous=NORMAL");
     useWriteAheadLog(client);
     migrate(client, migrations, { name: basename(path), clock, steps });
@@ -123,25 +122,24 @@ export function openStore(options: {
   }
   const db = drizzle({ client });
   const name = basename(path);
-  // Two counters: what others commit shows in the first alone, and what this connection changes in the
-  // second.
+  // Two counters: only the first counts commits of other connections, only the second those of this one.
   let versions: Statement<{ others: number; own: number }, []> | null = null;
   const opened = onLost && path !== ":memory:" ? fileIdentity(path) : null;
-  /** What the last write met, when that was a fault of the disk or the file. */
+  /** The storage fault of the last write; null without one. */
   let refused: unknown = null;
   let damage: unknown = null;
   let seen = opened === null ? null : fileShape(path);
   /** What the next write changes too. */
   let joined: (() => void) | null = null;
 
-  /** SQLite would go on writing into a file that nobody can ever open again. */
+  /** Without it SQLite would continue to write into a file that no process can open again. */
   function refuseLost(): void {
     if (opened !== null && fileIdentity(path) !== opened) onLost?.(client);
   }
 
   /**
-   * What another program did to the file shows in its time; our own write-ahead log changes it now and then,
-   * too.
+   * Checks the file when its time has changed: another program may have changed it, or our write-ahead log
+   * was copied into it.
    */
   function lookForDamage(): void {
     const now = fileShape(path);
@@ -161,7 +159,7 @@ export function openStore(options: {
       steps.before(label);
       if (!durable) client.run("PRAGMA synchronous=NORMAL");
       if (!waits) client.run("PRAGMA busy_timeout=0");
-      // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
+      // The driver has one connection, so prepared statements of `db` take part in the transaction.
       const result = client
         .transaction(() => {
           joined?.();
@@ -216,8 +214,7 @@ export function openStore(options: {
     },
     carryOver: () => carryOver(client, "PASSIVE"),
     close() {
-      // Leaves no log behind that the next start would have to read. Who else has the file open may keep it
-      // from that.
+      // Leaves no log that the next start must read, unless another process has the file open.
       if (opened === null || fileIdentity(path) === opened) {
         carryOver(client, "TRUNCATE");
       }
@@ -227,8 +224,8 @@ export function openStore(options: {
 }
 
 /**
- * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside
- * it where no log waits there. Each write throws. Throws for a file that is absent, damaged or of another
+ * Opens a file for reading while no process serves it. Creates, migrates and writes nothing, and no file
+ * beside it unless a log exists. Each write throws. Throws for a file that is absent, damaged or of another
  * version.
  */
 export function openStoreForReading(options: {
@@ -283,7 +280,7 @@ function createFile(path: string, newFile: (() => Uint8Array) | undefined, steps
   steps.after("file:database");
 }
 
-/** A fault of opening names the file at `path`. */
+/** Adds the file name to an error of `open`. */
 function openNamed<T>(path: string, open: () => T): T {
   try {
     return open();
@@ -298,8 +295,8 @@ function olderFile(name: string): ServiceError {
 }
 
 /**
- * In memory, of a file that an older version wrote: readers ask for columns of the newest migration. Closes
- * `client`.
+ * A migrated copy in memory of a file that an older version wrote, since readers use columns of the newest
+ * migration. Closes `client`.
  */
 function migratedCopy(client: Database, migrations: readonly Migration[], name: string): Database {
   const copy = Database.deserialize(client.serialize(), { strict: true });
@@ -308,7 +305,7 @@ function migratedCopy(client: Database, migrations: readonly Migration[], name: 
   return copy;
 }
 
-/** `methods` of a store, whose faults then name its file also where they only read. */
+/** Wraps `methods` of a store so that their errors name its file, also those of reads. */
 export function namingFile<T extends object>({ name }: { name: string }, methods: T): T {
   const naming = Object.entries(methods).map(([key, method]) => [
     key,
@@ -328,7 +325,7 @@ function carryOver(client: Database, mode: "PASSIVE" | "TRUNCATE"): void {
     if (mode === "TRUNCATE") client.run("PRAGMA busy_timeout=0");
     client.run(`PRAGMA wal_checkpoint(${mode})`);
   } catch {
-    // A disk that refuses this has the log, which holds all of it.
+    // When the disk refuses this, the log still holds everything.
   }
 }
 
@@ -339,8 +336,7 @@ function sizeOf(client: Database): number {
 }
 
 /**
- * Of a file that is open: by a separate connection, since the other one remembers what it read. Null without
- * any.
+ * The damage of an open file; null without any. Uses a separate connection, since the open one caches pages.
  */
 function damageOf(path: string): unknown {
   try {
@@ -358,15 +354,15 @@ function damageOf(path: string): unknown {
   }
 }
 
-/** SQLite itself notices damage only where it happens to read. */
+/** Throws for a damaged file. SQLite otherwise notices damage only in pages that it reads. */
 function refuseDamage(client: Database): void {
   const found = client.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
   if (found !== "ok") throw damaged(`quick_check: ${found}`);
 }
 
 /**
- * SQLite does not wait for another process that changes the journal too; a transaction does, and then it is
- * done.
+ * Switches to the write-ahead log. SQLite does not wait for another process that does the same; a transaction
+ * waits, and afterwards the log is on.
  */
 function useWriteAheadLog(client: Database): void {
   for (let attempt = 1; ; attempt++) {

@@ -4,7 +4,7 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 
 type Given<Params> = keyof Params extends never ? [] : [params: Params];
 
-/** A statement of fixed text, prepared when it is first used. A parameter without a value is NULL. */
+/** A statement, prepared at its first use. A parameter without a value is NULL. */
 interface Statement<Params, Row> {
   readonly text: string;
   run(...given: Given<Params>): void;
@@ -14,9 +14,9 @@ interface Statement<Params, Row> {
 }
 
 /**
- * The form of every statement that runs often: the library builds a query, and maps its values and rows,
- * again for each call, which is half of an insert, and its first query of a process takes 2 ms. `text` has
- * its parameters as `:name`. Rows are as the driver gives them: a boolean is 0 or 1.
+ * Prepares a statement that runs often. The library would build the query and map values and rows for each
+ * call, which is half of the time of an insert, and its first query in a process takes 2 ms. Parameters in
+ * `text` are `:name`. Rows are those of the driver: a boolean is 0 or 1.
  */
 export function prepare<Params extends object, Row = never>(
   client: Pick<Database, "prepare">,
@@ -45,14 +45,14 @@ export function prepare<Params extends object, Row = never>(
   };
 }
 
-/** Columns under their names in code, for a SELECT. */
+/** The columns of a SELECT, named as in code. */
 export function selectList(columns: Readonly<Record<string, SQLiteColumn>>): string {
   return Object.entries(columns)
     .map(([name, column]) => `${getTableName(column.table)}.${column.name} AS ${name}`)
     .join(", ");
 }
 
-/** Stores columns of a table from parameters of their names in code. */
+/** The text of an INSERT whose parameters have the names of the columns in code. */
 export function insertText<T extends SQLiteTable>(
   table: T,
   names: readonly (keyof T["$inferInsert"] & string)[],

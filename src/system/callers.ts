@@ -10,15 +10,15 @@ import {
 } from "./linux-sockets.ts";
 
 /**
- * Who holds the other end of a connection to one of our listeners. `own`: the user that we run as; `root`;
- * `other`: another user of this machine, or nobody any more, or the kernel gave no answer; `remote`: another
- * machine; `unsupported`: this operating system does not say.
+ * The owner of the other end of a connection to one of our listeners. `own`: the user of this process;
+ * `root`; `other`: another user of this machine, no owner any more, or no answer of the kernel; `remote`:
+ * another machine; `unsupported`: this operating system does not report owners.
  */
 export type Caller = "own" | "root" | "other" | "remote" | "unsupported";
 
 type CallerLookup = (peer: { address: string; port: number } | null) => Caller;
 
-/** Then all are forgotten and looked up again. */
+/** At this number all remembered callers are dropped and looked up again. */
 const maxRemembered = 4096;
 
 interface Remembered {
@@ -29,9 +29,9 @@ interface Remembered {
 }
 
 /**
- * Looks up the callers of a listener that is bound to `listener`. What was found of a port holds as long as
- * the same connection of ours is open: a closed one frees the port for another user. Nothing is remembered
- * for a listener on all addresses, where one port of a caller may have several connections.
+ * Looks up the callers of a listener that is bound to `listener`. The result for a port is valid while the
+ * same connection is open; another user may get the port of a closed one. For a listener on all addresses
+ * nothing is remembered, since one port of a caller may have several connections.
  */
 export function createCallerLookup(listener: { address: string; port: number }): CallerLookup {
   const bound = parseAddress(listener.address);
@@ -40,7 +40,7 @@ export function createCallerLookup(listener: { address: string; port: number }):
   const onAllAddresses = bound.every((byte) => byte === 0);
   const local = { address: bound, port: listener.port };
   const remembered = new Map<number, Remembered>();
-  /** The address that was asked for last: most callers have the same one. */
+  /** The last parsed address, since most callers have the same one. */
   let parsed = { text: listener.address, bytes: bound as Uint8Array | null };
 
   function bytesOf(text: string): Uint8Array | null {
@@ -48,7 +48,7 @@ export function createCallerLookup(listener: { address: string; port: number }):
     return parsed.bytes;
   }
 
-  /** By the ports of their peers, as of the last look through all descriptors: callers come in groups. */
+  /** Connections by the port of their peer, from the last scan of all descriptors: callers come in groups. */
   let seen = new Map<number, FoundConnection>();
 
   function look(): FoundConnection[] {
@@ -57,7 +57,7 @@ export function createCallerLookup(listener: { address: string; port: number }):
     return found;
   }
 
-  /** The open connection from `remote`; there is never another one beside it, since both ends name it. */
+  /** The open connection from `remote`; both ends identify it, so there is only one. */
   function seenFrom(remote: SocketAddress): OpenConnection | null {
     const one = seen.get(remote.port);
     if (one === undefined || !sameAddress(one.remote, remote)) return null;
@@ -88,18 +88,18 @@ export function createCallerLookup(listener: { address: string; port: number }):
     if (address === null) return "other";
     const remote = { address, port: peer.port };
     if (onAllAddresses) return lookUpAll(remote);
-    // Of a caller that asks only once it is not worth the look.
+    // The first request of a caller is not worth a scan.
     const connection = again ? findConnection(remote) : seenFrom(remote);
     const caller = ownerOf(remote, local);
     if (remembered.size >= maxRemembered) remembered.clear();
-    // Open before and after, so the process found is the other end of this connection.
+    // The connection was open before and after the lookup, so the owner is that of its other end.
     const kept = connection !== null && isStillOpen(connection) ? connection : null;
     remembered.set(peer.port, { address: peer.address, caller, connection: kept });
     return caller;
   };
 }
 
-/** Root may do everything that the user may. A socket that nobody holds any more shows the user id 0. */
+/** A socket without an owner process has the user id 0, like a socket of root. */
 function ownerOf(remote: SocketAddress, local: SocketAddress): Caller {
   const found = findSocket(remote, local);
   if (found === null) return "other";

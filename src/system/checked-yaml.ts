@@ -3,7 +3,7 @@ import { Value, type ValueError } from "@sinclair/typebox/value";
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { suggest } from "./similar-word.ts";
 
-/** What is wrong with a file of settings, and where: `line` counts from 1. */
+/** A problem in a settings file; `line` counts from 1. */
 export interface YamlFinding {
   line: number;
   message: string;
@@ -15,7 +15,7 @@ type CheckedYaml<T> =
 
 const maxFindings = 20;
 
-/** Reads a YAML text of one schema. Aliases, anchors and keys that are given twice are refused. Pure. */
+/** Reads a YAML text and validates it. Aliases, anchors and duplicate keys are refused. Pure. */
 export function readCheckedYaml<T extends TSchema>(text: string, schema: T): CheckedYaml<Static<T>> {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -30,7 +30,7 @@ export function readCheckedYaml<T extends TSchema>(text: string, schema: T): Che
     message: error.message.split(/ at line \d|\n/)[0] ?? "not YAML",
   }));
   if (problems.length > 0) return { ok: false, findings: problems.slice(0, maxFindings) };
-  // An alias can make gigabytes of a small file.
+  // Aliases can expand a small file to gigabytes.
   const alias = /(?:^|[\s[{,:-])[*&][A-Za-z0-9_-]+/m.exec(withoutText(text));
   if (alias)
     return { ok: false, findings: [{ line: lineAt(alias.index + 1), message: "aliases are not read" }] };
@@ -48,15 +48,15 @@ export function readCheckedYaml<T extends TSchema>(text: string, schema: T): Che
   return { ok: true, value: value as Static<T>, lineOf };
 }
 
-/** A word of a JSON pointer as it was. */
+/** Unescapes a segment of a JSON pointer. */
 const unescapePointer = (word: string) => word.replaceAll("~1", "/").replaceAll("~0", "~");
 
-/** Quoted text and comments may hold anything. */
+/** Blanks out quoted text and comments, which may contain any character. */
 function withoutText(text: string): string {
   return text.replace(/"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|(?:^|\s)#.*$/gm, (found) => " ".repeat(found.length));
 }
 
-/** Where the value of a path, or the nearest thing around it, begins. */
+/** Offset of the value at a path, or of its nearest existing parent. */
 function offsetOf(root: unknown, path: readonly string[]): number | undefined {
   let node = root as Node | null;
   let offset = node?.range?.[0];
@@ -75,8 +75,8 @@ function offsetOf(root: unknown, path: readonly string[]): number | undefined {
   return offset;
 }
 
-/** What a schema calls otherwise than people who write YAML. */
-const ofYaml: Readonly<Record<string, string>> = {
+/** Messages of the schema, in the terms of YAML. */
+const yamlMessages: Readonly<Record<string, string>> = {
   "Expected object": "expected lines of `name: value`",
   "Expected array": "expected a list",
 };
@@ -86,13 +86,13 @@ function toMessage(path: readonly string[], { message, schema, value }: ValueErr
   const words = ((schema["anyOf"] ?? []) as { const?: unknown }[]).map((one) => one.const);
   const choices = words.filter((word) => typeof word === "string");
   const isChoice = words.length > 0 && choices.length === words.length;
-  const meant = (typed: unknown, known: readonly string[]) => {
+  const suggestion = (typed: unknown, known: readonly string[]) => {
     const near = typeof typed === "string" ? suggest(typed, known) : null;
     return near === null || near === typed ? "" : `; did you mean "${near}"?`;
   };
   if (message === "Unexpected property") {
     const known = Object.keys((schema["properties"] ?? {}) as object);
-    return `${where}: is not known here${meant(path.at(-1), known)}`;
+    return `${where}: is not known here${suggestion(path.at(-1), known)}`;
   }
   if (message === "Expected required property") {
     const { const: fixed } = schema as { const?: unknown };
@@ -100,12 +100,12 @@ function toMessage(path: readonly string[], { message, schema, value }: ValueErr
     return `${where}: is missing${fixed === undefined ? "" : `; write \`${key}: ${fixed}\``}`;
   }
   const what = isChoice
-    ? `expected one of ${choices.join(", ")}${meant(value, choices)}`
-    : (ofYaml[message] ?? message.replace(/^Expected/, "expected"));
+    ? `expected one of ${choices.join(", ")}${suggestion(value, choices)}`
+    : (yamlMessages[message] ?? message.replace(/^Expected/, "expected"));
   return `${where || "the file"}: ${what}`;
 }
 
-/** The first of several findings about one place says it. */
+/** Keeps the first of several findings about one place. */
 function dropRepeats(findings: readonly YamlFinding[]): YamlFinding[] {
   const places = new Set<string>();
   return findings.filter(({ message }) => {

@@ -39,8 +39,8 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
 }
 
 /**
- * Asks `probe` now and then every `intervalMs` until it gives something other than null, which is the result.
- * Null once `limitMs` have passed, or when `signal` aborts. Rejects when `probe` does.
+ * Calls `probe` at once and then every `intervalMs` until its result is not null, and returns that result.
+ * Returns null after `limitMs` or when `signal` aborts. Rejects when `probe` does.
  */
 export async function pollUntil<T>(
   clock: Clock,
@@ -56,7 +56,7 @@ export async function pollUntil<T>(
   }
 }
 
-/** Resolves when the signal aborts, at once when it has. */
+/** Resolves when the signal aborts, or at once when it is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -71,7 +71,7 @@ export function withinTime<T>(
   work: Promise<T>,
   signal?: AbortSignal,
 ): Promise<T | null> {
-  // Without a signal for the end of it: lists ask for hundreds of these.
+  // Uses no AbortController, since lists call this hundreds of times.
   return new Promise((resolve, reject) => {
     const giveUp = () => {
       end();
@@ -107,7 +107,7 @@ export function timestampNow(clock: Clock): string {
   return toTimestamp(clock.nowMs());
 }
 
-/** `timestampNow` for where bursts ask many times within a millisecond: its text is made once. */
+/** `timestampNow` for bursts of calls within a millisecond, which share one text. */
 export function createTimestamps(clock: Clock): () => string {
   let lastMs = Number.NaN;
   let last = "";
@@ -119,13 +119,13 @@ export function createTimestamps(clock: Clock): () => string {
   };
 }
 
-/** Milliseconds since the epoch of a timestamp (`Z` or offset, any precision), or null when it is none. */
+/** Milliseconds since the epoch of a timestamp (`Z` or offset, any precision); null for other text. */
 export function parseTimestamp(text: string): number | null {
   const value = Date.parse(text);
   return Number.isNaN(value) ? null : value;
 }
 
-/** Runs `task` once the input that is ready now has been handled: what gathers work into batches. */
+/** Runs `task` after the input that is ready now was handled, so that work gathers into batches. */
 export function afterThisTurn(task: () => void): void {
   setImmediate(task);
 }

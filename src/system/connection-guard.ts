@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { type ConnectionActivity, connectionsAt, endConnection } from "./linux-sockets.ts";
 
-/** Descriptors that connections leave for files and children. */
+/** Descriptors reserved for files and children. */
 const reserved = 64;
-/** While more than half of the descriptors are in use; each look wakes the process. */
+/** Interval of checks while more than half of the descriptors are in use; each check wakes the process. */
 const crowdedIntervalMs = 250;
 /** A small table of descriptors is full after a moment. */
 const quietIntervalMs = { small: 3000, large: 30_000 };
@@ -16,9 +16,8 @@ const finishedMs = 2000;
 const maxFinished = 256;
 
 /**
- * Which connections are ended so that others are served: all that never brought a byte, then the longest idle
- * of those that neither work nor are owed anything. `busy`: ports of callers whose request is under way.
- * Pure.
+ * Chooses connections to end: all that never received a byte, then the longest idle ones without a running
+ * request and without unconfirmed bytes. `busy`: ports of callers with a running request. Pure.
  */
 export function chooseIdle(
   connections: readonly ConnectionActivity[],
@@ -33,14 +32,14 @@ export function chooseIdle(
 }
 
 /**
- * Ends idle connections to `port` while this process is about to run out of descriptors: the runtime has no
- * limit of connections, and who comes when none is left waits until others leave. Linux only. Returns how it
- * is stopped.
+ * Ends idle connections to `port` when this process is about to run out of descriptors: the runtime does not
+ * limit connections, and a caller without a free descriptor waits until another one leaves. Linux only.
+ * Returns the function that stops it.
  */
 export function guardConnections(port: number, busy: { has(port: number): boolean }): () => void {
   const limit = readLimit() ?? 0;
   if (limit > maxLimit || limit < 4 * reserved) return () => {};
-  // The lowest free number is given first: numbers above the half are in use when more than half are.
+  // The system assigns the lowest free number, so numbers above the half are in use when more than half are.
   const isUsed = (from: number, count: number) => connectionsAt(port, from, from + count).length > 0;
   const quietMs = limit <= smallLimit ? quietIntervalMs.small : quietIntervalMs.large;
   let timer = setTimeout(look, quietMs).unref();
@@ -54,7 +53,7 @@ export function guardConnections(port: number, busy: { has(port: number): boolea
   return () => clearTimeout(timer);
 }
 
-/** How many descriptors this process may have; null where nothing says. */
+/** Limit of this process's descriptors; null when unknown. */
 function readLimit(): number | null {
   if (process.platform !== "linux") return null;
   try {

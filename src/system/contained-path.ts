@@ -5,19 +5,18 @@ import { ServiceError } from "./errors.ts";
 declare const contained: unique symbol;
 
 /**
- * An absolute path below a named root, with no symbolic link between the two when it was checked. Only
- * `containedPath` makes one, and only one can be renamed or removed with all that it holds.
+ * An absolute path below a named root, without a symbolic link between the two at the time of the check. Only
+ * `containedPath` creates one. Renaming and recursive removal need this type.
  * Source: spec/security.md, rule 1.
  */
 export type ContainedPath = string & { readonly [contained]: true };
 
 /**
- * What may be at the path, if anything is. `entry`: any kind, a link itself included, which is then not
- * followed.
+ * The allowed kind of an existing entry at the path. `entry`: any kind, also a link, which is not followed.
  */
 export type ExpectedKind = "entry" | "file" | "folder";
 
-/** A value is no path below its root. `why` is one clause without the value. */
+/** A value is not a path below its root. `why`: one clause without the value. */
 export class PathRefused extends ServiceError {
   readonly why: string;
 
@@ -29,10 +28,9 @@ export class PathRefused extends ServiceError {
 }
 
 /**
- * The path of `names`, one segment each, below `root`. As a text, `names` is divided at each `/`. Nothing
- * needs to exist. Throws `PathRefused` for a name that is no single segment, a link or a file on the way, and
- * another kind of file than `expected`. `root` is absolute and trusted: it may itself be reached through
- * links.
+ * The path of `names`, one segment each, below `root`. A text is split at each `/`. Nothing needs to exist.
+ * Throws `PathRefused` for a name that is not a single segment, for a link or a file between root and entry,
+ * and for another kind of entry than `expected`. `root` is absolute and trusted; links may lead to it.
  */
 export function containedPath(
   root: string,
@@ -42,7 +40,7 @@ export function containedPath(
   return locate(root, names, expected).path;
 }
 
-/** A path below its root, and the kind of entry that the check met there: who needs both looks once. */
+/** A path below its root and the kind of its entry, from a single check. */
 export interface Located {
   path: ContainedPath;
   found: "absent" | "link" | "other";
@@ -73,8 +71,8 @@ export function locate(
 }
 
 /**
- * The same by the words alone: for what is only shown, or opened by a way that follows no link itself. Throws
- * `PathRefused` for a name that is no single segment. Pure.
+ * Joins `names` to `folder` without a look at the disk: for a path that is only shown, or that is opened
+ * without following links. Throws `PathRefused` for a name that is not a single segment. Pure.
  */
 export function childPath(folder: string, ...names: readonly string[]): string {
   if (!isAbsolute(folder)) throw new PathRefused(folder, "its root is not absolute");

@@ -1,15 +1,16 @@
 import { Cron } from "croner";
 
 /**
- * The first moment after `afterMs` that an expression of five fields names in its time zone, epoch
- * milliseconds; null when there is none. Times that the clocks skip are the moment at which they go forward,
- * as one. One that they repeat is the first of the two. An expression whose hours begin with `*` counts what
- * passes instead: it leaves out what is skipped and goes on through both. Throws for an expression that
- * cannot be read. Pure.
+ * The first time after `afterMs` that an expression of five fields matches in its time zone, in epoch
+ * milliseconds; null without one. When clocks go forward, all skipped times become the moment of the change.
+ * When clocks go back, a repeated time counts once, the first time. An expression whose hours begin with `*`
+ * counts elapsed time instead: skipped times are left out and repeated times count twice. Throws for an
+ * invalid expression. Pure.
  */
 export function nextRun(cron: string, timeZone: string, afterMs: number): number | null {
   const expression = cron.trim();
-  // Without a function nothing is scheduled: it only computes. What clocks show is computed as if in UTC.
+  // Without a function the library schedules nothing and only computes. Local times are computed as if in
+  // UTC.
   const found = new Cron(expression, { timezone: "UTC", mode: "5-part", paused: true });
   const nextShown = (shownMs: number) => found.nextRun(new Date(shownMs))?.getTime() ?? null;
   const after = Temporal.Instant.fromEpochMilliseconds(afterMs).toZonedDateTimeISO(timeZone);
@@ -18,7 +19,7 @@ export function nextRun(cron: string, timeZone: string, afterMs: number): number
 }
 
 /**
- * Of each time that clocks show the first moment at which they do, or the end of the gap in which none does.
+ * For each matching local time the first moment at which clocks show it, or the end of the gap that skips it.
  */
 function nextNamed(
   nextShown: (shownMs: number) => number | null,
@@ -34,7 +35,7 @@ function nextNamed(
   return null;
 }
 
-/** From one change of the clocks to the next, each with the offset that counts between them. */
+/** Computes between one change of the clocks and the next, with the offset of that period. */
 function nextPassing(
   nextShown: (shownMs: number) => number | null,
   after: Temporal.ZonedDateTime,
@@ -50,12 +51,12 @@ function nextPassing(
 }
 
 const offsetMs = (at: Temporal.ZonedDateTime) => at.offsetNanoseconds / 1e6;
-/** What a clock shows, as epoch milliseconds of the same time in UTC. */
+/** The local time, as epoch milliseconds of the same time in UTC. */
 const shownAt = (at: Temporal.ZonedDateTime) => at.epochMilliseconds + offsetMs(at);
 
 /**
- * What is wrong with an expression and its time zone, null when nothing is. The years up to the leap year
- * after the next are looked at from 2026 on, so that the answer does not depend on the clock. Pure.
+ * Why an expression or its time zone is invalid; null when both are valid. The check searches from 2026 on,
+ * so that the result does not depend on the clock. Pure.
  */
 export function cronProblem(
   cron: string,

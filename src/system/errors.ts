@@ -1,6 +1,6 @@
 /**
- * Every reason for which a service gives up on a caller's behalf. A closed union: the table in
- * `routes/http/errors.ts` maps each to one HTTP status, and a code without a row does not compile.
+ * Every reason for which a service refuses or fails an operation. The table in `routes/http/errors.ts` maps
+ * each code to one HTTP status; a code without a row does not compile.
  */
 export type ServiceErrorCode =
   | "invalid_request"
@@ -15,14 +15,14 @@ export type ServiceErrorCode =
   | "not_implemented"
   | "dispatch_failed"
   | "transport_failed"
-  /** The work may have been done: no answer came. The message says how to find out. */
+  /** No answer came, so the operation may have been carried out. The message says how to find out. */
   | "outcome_unknown"
   | "precondition_failed";
 
 /**
- * "Cannot go on": thrown by services, turned into a reply at the boundary (route, loop turn, CLI).
- * `message` is shown to callers: it never holds a prompt, a mail body, a token or a path they did not give.
- * `reason` rather than `code`: Elysia reads a `code` field of an error as its own.
+ * Thrown by a service that cannot continue, and turned into an answer at the boundary (route, loop turn,
+ * CLI). `message` is shown to callers, so it never holds a prompt, a mail body, a token or a path that the
+ * caller did not send. The field is `reason` because Elysia interprets a `code` of an error.
  */
 export class ServiceError extends Error {
   readonly reason: ServiceErrorCode;
@@ -41,8 +41,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * A refusal in the terms of a caller, which keeps the data of the one below, such as its remedy. `toText` gets
- * the message of `error`; `data` is added.
+ * Wraps an error as a refusal and keeps the data of `error`, such as its remedy. `toText` converts the
+ * message of `error`; `data` is added.
  */
 export function wrapRefusal(
   error: unknown,
@@ -50,8 +50,11 @@ export function wrapRefusal(
   toText: (message: string) => string = (message) => message,
   data: Readonly<Record<string, unknown>> = {},
 ): ServiceError {
-  const kept = error instanceof ServiceError ? error.data : undefined;
-  return new ServiceError(reason, toText(messageOf(error)), { cause: error, data: { ...kept, ...data } });
+  const previousData = error instanceof ServiceError ? error.data : undefined;
+  return new ServiceError(reason, toText(messageOf(error)), {
+    cause: error,
+    data: { ...previousData, ...data },
+  });
 }
 
 /** Marks a `switch` over a closed union as complete: a new member fails to compile here. */
@@ -79,12 +82,12 @@ export async function runStep<T>(step: string, work: () => T | Promise<T>): Prom
   }
 }
 
-/** What the log keeps of a fault: its message on one line and its stack. */
+/** The log entry of a fault: its message on one line and its stack. */
 export function describeFault(error: unknown): { message: string; stack: string | null } {
   return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
 }
 
-/** Reports each fault of a thing once, until it changes or ends; null ends it. */
+/** Returns a function that reports a fault of `about` once, until the fault changes or ends; null ends it. */
 export function createFaultReport(
   report: (about: string, error: unknown) => void,
 ): (about: string, error: unknown) => void {

@@ -58,36 +58,36 @@ import type { Steps } from "./steps.ts";
  */
 export interface Files {
   /**
-   * The whole file as text, or null when it does not exist. A file that is not `ours` (the default) or
-   * `private`, a link, another kind of file and one larger than 32 MiB count as absent. For `anyone` the file
-   * may be behind a link, and another kind or size throws `precondition_failed`. Owner and mode are those of
-   * the open file; other failures throw as they are.
+   * The whole file as text; null when it does not exist. A file that is not `ours` (the default) or
+   * `private`, a link, another kind of file and a file larger than 32 MiB count as absent. With `anyone` a
+   * link is followed, and another kind or size throws `precondition_failed`. Owner and mode are those of the
+   * open file. Other failures are thrown unchanged.
    */
   read(path: string, policy?: { owner?: FileOwner }): string | null;
   exists(path: string): boolean;
   /**
-   * Bytes `start` to before `end` (both from 0) of a file that is ours, as `read`; fewer where it ends.
+   * Bytes `start` to before `end` (both from 0) of a file that is `ours`, as in `read`; fewer at its end.
    */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
-  /** A regular file to be sent elsewhere; what `policy` does not allow is refused. */
+  /** Opens a regular file for streaming; refuses a file that `policy` does not allow. */
   open(path: string, policy: OpenPolicy): OpenedFile;
-  /** Whether the file that `path` names now lies below one of `folders`, by real paths. */
+  /** Whether the real path of `path` is below one of `folders` now. */
   isBelow(path: string, folders: readonly string[]): boolean;
-  /** Why another user could change what `path` leads to, or null; see `findExposure`. */
+  /** Why another user could change the file at `path`; null when none can; see `findExposure`. */
   exposure(path: string, options?: { below?: string }): Exposure | null;
-  /** What a person named to be read whole; never longer than asked for. */
+  /** Reads the whole input that a person named, up to a maximum length. */
   readInput(path: string, options: InputOptions): Promise<InputRead>;
-  /** Whether this user may make files in the folder at `path`. */
+  /** Whether this user may create files in the folder at `path`. */
   writable(path: string): boolean;
-  /** What this user may still write on the disk of `path`. */
+  /** Bytes that this user may still write on the disk of `path`. */
   freeBytes(path: string): number;
-  /** True when `path` itself is a symbolic link, whatever it points to. */
+  /** Whether `path` is a symbolic link, with any target. */
   isLink(path: string): boolean;
-  /** What the symbolic link at `path` says, or null when there is none. */
+  /** The target of the symbolic link at `path`; null without a link. */
   linkTarget(path: string): string | null;
-  /** The path without any symbolic link in it, or null when nothing is there. */
+  /** The path with all symbolic links resolved; null when nothing is there. */
   realPath(path: string): string | null;
   /** Names inside a folder, sorted; empty when the folder is absent. */
   list(path: string): string[];
@@ -99,59 +99,59 @@ export interface Files {
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
   /**
-   * A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists
-   * already. `durable: false` does not sync the content.
+   * Creates a file and syncs its content. Its name is on disk only after `place` has moved it. Throws when
+   * the file exists. `durable: false` does not sync the content.
    */
   create(label: string, path: string, text: string, options?: { durable?: boolean }): void;
   /**
-   * Writes a copy of another file. Refuses as `open`, and then writes nothing.
-   * `durable: false` does not sync the content.
+   * Writes a copy of another file. Refuses like `open`, and writes nothing then. `durable: false` does not
+   * sync the content.
    */
   copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
   place(label: string, from: ContainedPath, to: ContainedPath): void;
-  /** Puts the content of a file, or the names inside a folder, on disk. Throws where it is absent. */
+  /** Syncs the content of a file, or the names in a folder. Throws when it does not exist. */
   sync(label: string, path: string): void;
-  /** As `sync`, off the event loop. */
+  /** Like `sync`, off the event loop. */
   syncInBackground(label: string, path: string): Promise<void>;
-  /** A symbolic link at `path` that says `target`. Throws when something is there already. */
+  /** Creates a symbolic link at `path` with the target `target`. Throws when something is there. */
   symlink(label: string, target: string, path: string): void;
   /**
-   * Removes the temporary files in a folder (not below it) that processes which are no more began to write.
+   * Removes temporary files of processes that have ended from a folder, not from its subfolders.
    */
   removeLeftovers(label: string, folder: string): void;
   /**
-   * Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. Throws for a link.
+   * Appends in one write without a sync, for logs and events, which are not the authority. Throws for a link.
    */
   append(label: string, path: string, text: string): void;
   /**
-   * Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns,
-   * unsynced. Throws for a link.
+   * Opens a file for appending. A write returns once the system has its bytes, without a sync. Throws for a
+   * link.
    */
   openAppend(label: string, path: string): Appender;
   /**
-   * As `openAppend`, of a new file that is written off the event loop. Rejects when something has its name.
+   * Like `openAppend` for a new file, written off the event loop. Rejects when something has its name.
    */
   createInBackground(label: string, path: string): Promise<BackgroundAppender>;
-  /** As `removeFile`, off the event loop. */
+  /** Like `removeFile`, off the event loop. */
   removeInBackground(label: string, path: string): Promise<void>;
-  /** Cuts the file off after `size` bytes. Throws for a link. */
+  /** Truncates the file to `size` bytes. Throws for a link. */
   truncate(label: string, path: string, size: number): void;
   rename(label: string, from: ContainedPath, to: ContainedPath): void;
   /**
-   * Removes a file, or a folder with all that it holds; absent is fine. Never follows a link at `path`
-   * itself.
+   * Removes a file, or a folder with its content; does nothing when it is absent. Never follows a link at
+   * `path`.
    */
   remove(label: string, path: ContainedPath): void;
-  /** Removes a file or a link, never what it leads to, and no folder; absent is fine. */
+  /** Removes a file or a link (not its target), but no folder; does nothing when it is absent. */
   removeFile(label: string, path: string): void;
-  /** Whether `path` itself, not what a link there leads to, is a folder of this user. */
+  /** Whether `path` is a folder of this user; links are not followed. */
   isOwnFolder(path: string): boolean;
-  /** What is at `path` itself, which is no link: a socket of this user or root, anything else, or nothing. */
+  /** The entry at `path`, links not followed: `own` for a socket of this user or root. */
   socketAt(path: string): "own" | "other" | "absent";
-  /** As `containedPath`. */
+  /** See `containedPath`. */
   contained(root: string, names: string | readonly string[], expected?: ExpectedKind): ContainedPath;
-  /** The same, and whether something is there. */
+  /** Like `contained`, with the kind of the entry. */
   locate(root: string, names: string | readonly string[], expected?: ExpectedKind): Located;
 }
 
@@ -215,7 +215,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
           step(`${label}.rename`, () => renameSync(temporary, path));
         } catch (error) {
           rmSync(temporary, { force: true });
-          throw namedFolder(error, path);
+          throw explainFolder(error, path);
         }
         if (durable) sync(dirname(path));
       });
@@ -287,7 +287,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
 const removalAttempts = 100;
 
 /**
- * rmSync of Bun 1.4 leaves the rest where it is, and says nothing, once a part was gone before it came to it.
+ * Repeats the removal: rmSync of Bun 1.4 stops silently when an entry disappears meanwhile.
  */
 function removeWhole(path: string): void {
   for (let attempt = 0; attempt < removalAttempts; attempt++) {
@@ -297,14 +297,14 @@ function removeWhole(path: string): void {
   throw new Error(`cannot remove ${path}: it changes meanwhile`);
 }
 
-/** The system's own words name the temporary file. */
-function namedFolder(error: unknown, path: string): unknown {
+/** Names the folder in the message; the message of the system names the temporary file. */
+function explainFolder(error: unknown, path: string): unknown {
   const { code } = error as { code?: string };
   if (code !== "EISDIR") return error;
   return Object.assign(new Error(`${path} is a folder where a file belongs; move it away`), { code });
 }
 
-/** A file of ours that is not yet under its name; the number is the process that writes it. */
+/** The name of a temporary file; the number is the id of the process that writes it. */
 const TEMPORARY = /^\.(\d+)-[0-9a-f]{12}\.tmp$/;
 
 function isLink(path: string): boolean {
@@ -357,7 +357,7 @@ function namesIn(path: string): string[] {
 
 function statOrNull(path: string) {
   try {
-    // An error for every file that is not there would cost more than the look.
+    // Avoids an error for every absent file, which costs more than the call.
     return statSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
     if (isAbsent(error)) return null;

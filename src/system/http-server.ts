@@ -7,30 +7,30 @@ import { type SocketHandler, type SocketUpgrade, socketEvents } from "./sockets.
 
 export interface HttpServer {
   host: string;
-  /** The port that was really bound. */
+  /** The bound port. */
   port: number;
-  /** Refuses new connections, lets requests in flight finish for `graceMs`, then closes what is left. */
+  /** Refuses new connections, lets requests finish for `graceMs`, then closes the remaining connections. */
   stop(graceMs: number): Promise<void>;
 }
 
 export interface ListenOptions {
   fetch: (request: Request) => Response | Promise<Response>;
-  /** Asked before `fetch` with who calls; an answer refuses the request. */
+  /** Called before `fetch` with the caller; an answer refuses the request. */
   admit?: (request: Request, caller: Caller) => Response | null;
   host: string;
   port: number;
   clock: Clock;
   /** Lets `fetch` turn requests whose path ends with `/socket` into WebSockets. */
   sockets?: SocketUpgrade;
-  /** How long a body may bring nothing, whole seconds from 1 to 255, in steps of 4. Default four minutes. */
+  /** Time limit between two parts of a body, whole seconds from 1 to 255, in steps of 4. Default 240. */
   stalledBodySeconds?: number;
 }
 
 /**
- * Serves an edge-style handler. `port` 0 takes a free one; a port in use is `conflict`, never another port
- * instead. Bodies of any length reach `fetch`, which refuses what is too long; what it does not read is
- * thrown away as it arrives. A connection that begins no request, or half of one, is closed after 12 s of
- * silence (which is Bun's, whatever `idleTimeout` says), a body that stalls after `stalledBodySeconds`.
+ * Serves `fetch`. `port` 0 takes a free port; a port in use throws `conflict`. Bodies of any length reach
+ * `fetch`, which refuses a body that is too long; bytes that it does not read are discarded. A connection
+ * without a complete request is closed after 12 s of silence, which Bun fixes for every `idleTimeout`; a
+ * stalled body after `stalledBodySeconds`.
  */
 export function listen(options: ListenOptions): HttpServer {
   const busy = createBusyCallers();
@@ -49,7 +49,7 @@ export function listen(options: ListenOptions): HttpServer {
 
 const defaultStalledBodySeconds = 240;
 
-/** By what HTTP/1.1 announces it with: to ask for `body` would make a stream of what is then read at once. */
+/** Reads the headers that announce a body, since reading `body` would create a stream. */
 function hasBody({ headers }: Request): boolean {
   return headers.has("content-length") || headers.has("transfer-encoding");
 }
@@ -58,7 +58,9 @@ function serve(options: ListenOptions, busy: BusyCallers) {
   const { stalledBodySeconds = defaultStalledBodySeconds, admit } = options;
   const relieve = createPressureRelief(options.clock);
 
-  /** Keeps the caller at `port` as busy until its answer is there, or has ended where it is a stream. */
+  /**
+   * Counts the caller at `port` as busy until its answer is ready; for a stream, until the stream has ended.
+   */
   async function follow(
     request: Request,
     bringsBody: boolean,
@@ -80,8 +82,8 @@ function serve(options: ListenOptions, busy: BusyCallers) {
     }
   }
 
-  /** A request that became a socket has no answer; its connection is in use until the socket is closed. */
-  async function upgraded(
+  /** Counts the caller of a WebSocket as busy until the socket closes; such a request has no answer. */
+  async function followUpgrade(
     request: Request,
     sockets: SocketUpgrade,
     port: number,
@@ -105,18 +107,18 @@ function serve(options: ListenOptions, busy: BusyCallers) {
     server = Bun.serve({
       hostname: options.host,
       port: options.port,
-      // Else a handler that fails is answered with a page that shows its error and our source.
+      // Otherwise the answer of a failed handler is a page with its error and source.
       development: false,
-      // With which Bun lets several processes listen on one port, unless set otherwise.
+      // Otherwise Bun lets several processes listen on one port.
       reusePort: false,
-      // Unset, Bun writes a warning when a body stalls.
+      // Without a value Bun writes a warning when a body stalls.
       idleTimeout: 30,
-      // The server's own refusal has no body that says why.
+      // The refusal of Bun would have no body with a reason.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       websocket: socketEvents,
       fetch(request, server) {
-        // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks
-        // again.
+        // No time limit without a body: a quiet event stream continues, and a caller that keeps its
+        // connection is not cut off at its next request.
         const bringsBody = hasBody(request);
         server.timeout(request, bringsBody ? stalledBodySeconds : 0);
         const peer = server.requestIP(request);
@@ -125,8 +127,8 @@ function serve(options: ListenOptions, busy: BusyCallers) {
         const answer = options.fetch(request);
         const port = peer?.port ?? 0;
         if (options.sockets && request.url.endsWith("/socket"))
-          return upgraded(request, options.sockets, port, answer);
-        // Most answers are there at once; to wait for one takes longer than to make it.
+          return followUpgrade(request, options.sockets, port, answer);
+        // Most answers are ready at once, and awaiting one takes longer than creating it.
         if (bringsBody || !(answer instanceof Response) || mayStream(request.url)) {
           return follow(request, bringsBody, port, answer);
         }
@@ -145,12 +147,12 @@ function serve(options: ListenOptions, busy: BusyCallers) {
   }
 }
 
-/** Where it really listens, also when the host was a name. Bun's types do not have it. */
+/** The bound address, also for a host name. Bun's types lack it. */
 function boundTo(server: object): { address: string; port: number } {
   return (server as { address: { address: string; port: number } }).address;
 }
 
-/** Callers' ports by how many of their requests are under way. */
+/** Counts the running requests of each caller's port. */
 interface BusyCallers {
   enter(port: number): void;
   leave(port: number): void;
@@ -171,16 +173,16 @@ function createBusyCallers(): BusyCallers {
 }
 
 /**
- * Whether the answer to a request without a body may be an event stream, by its path: a look into the headers
- * of each answer costs more than most answers.
+ * Whether the answer to a request without a body may be an event stream, by its path: reading the headers of
+ * each answer costs more than most answers.
  */
 function mayStream(url: string): boolean {
   return url.includes("/events");
 }
 
 /**
- * The same answer; `onEnd` is called once, when its body has ended, failed or lost its reader. The request's
- * abort signal says only the last of these.
+ * Returns the same answer and calls `onEnd` once, when its body has ended, failed or lost its reader. The
+ * request's abort signal reports only the lost reader.
  */
 export function withEnd(response: Response, onEnd: () => void): Response {
   const reader = response.body?.getReader();
@@ -211,7 +213,7 @@ export function withEnd(response: Response, onEnd: () => void): Response {
   return new Response(body, { status: response.status, headers: response.headers });
 }
 
-/** It goes on after its handler has answered, and may be silent for long. */
+/** An event stream continues after its handler returned, and may be silent for a long time. */
 function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
 }

@@ -1,18 +1,18 @@
 import { afterThisTurn, type Clock } from "./clock.ts";
 
 /**
- * From this size garbage is collected between requests: by default the runtime lets the heap double first.
+ * From this size on garbage is collected between requests; by default the runtime lets the heap double first.
  */
 const pressureBytes = 128 * 1024 * 1024;
 /**
- * A process that is in use at its size, or whose garbage is less than this, gains nothing from a collection.
+ * Minimum growth since the last collection. With less garbage a collection gains nothing.
  */
 const growthBytes = 8 * 1024 * 1024;
 const betweenLooksMs = 50;
 
-/** What the process takes of the machine's memory, and how to collect its garbage. */
+/** Memory of the process. */
 interface ProcessMemory {
-  /** Bytes; null where the system will not say, as without a free descriptor: relief is no duty. */
+  /** Bytes; null when the system does not report it, as without a free descriptor. */
   residentBytes(): number | null;
   collect(): void;
 }
@@ -26,32 +26,32 @@ const ownMemory: ProcessMemory = {
     }
   },
   collect() {
-    // The packed programs have no `Bun.gc` by that name: a library calls it while the first callers wait.
-    // Looked up when it is needed: another runtime loads this file and has none.
+    // Read through destructuring: the build removes calls of `Bun.gc`, since a library makes one while the
+    // first callers wait. Read here: other runtimes load this file and have no `gc`.
     const { gc } = Bun;
     gc(true);
   },
 };
 
 /**
- * Collects when the process holds more than 128 MiB, and 8 MiB more than it held at the least since the last
- * collection: one takes 40 ms where much is in use, and would gain nothing after each request.
+ * Collects when the process holds more than 128 MiB and has grown by 8 MiB from its minimum since the last
+ * collection. A collection of a large heap takes 40 ms, too long for each request.
  */
 function createPressure(memory: ProcessMemory): () => void {
-  let leastBytes = 0;
+  let minBytes = 0;
   return () => {
     const heldBytes = memory.residentBytes();
     if (heldBytes === null) return;
-    leastBytes = Math.min(leastBytes, heldBytes);
-    if (heldBytes <= pressureBytes || heldBytes < leastBytes + growthBytes) return;
+    minBytes = Math.min(minBytes, heldBytes);
+    if (heldBytes <= pressureBytes || heldBytes < minBytes + growthBytes) return;
     memory.collect();
-    leastBytes = memory.residentBytes() ?? heldBytes;
+    minBytes = memory.residentBytes() ?? heldBytes;
   };
 }
 
 /**
- * To be called after each request: collects garbage under pressure, with a look every 50 ms at most. A series
- * of large requests then costs little more than one of them. The answer does not wait for it.
+ * Returns a function to call after each request. It collects garbage under pressure and checks every 50 ms at
+ * most, so that a series of large requests costs little more than one. The answer does not wait for it.
  */
 export function createPressureRelief(clock: Clock, memory: ProcessMemory = ownMemory): () => void {
   const relieve = createPressure(memory);
@@ -66,7 +66,7 @@ export function createPressureRelief(clock: Clock, memory: ProcessMemory = ownMe
 
 const betweenReadsBytes = 8 * 1024 * 1024;
 
-/** The same for one request that reads many large files. Call it with the bytes of each file. */
+/** Returns the same for one request that reads many large files; call it with the bytes of each file. */
 export function createReadRelief(): (bytes: number) => void {
   const relieve = createPressure(ownMemory);
   let readBytes = 0;
@@ -78,17 +78,16 @@ export function createReadRelief(): (bytes: number) => void {
   };
 }
 
-/** The start is over by then; its code and its garbage are a quarter of a gateway's own memory. */
+/** Time after which the start is over; its code and garbage are a quarter of a gateway's memory. */
 const afterStartMs = 3000;
-/** What ran lately is likely to run again, and code that was dropped is compiled again. */
+/** Quiet time before a release, since recent code is likely to run again and would be compiled again. */
 const quietMs = 60_000;
 
 /**
- * Gives back memory that only past work needed, once nothing has happened for a while. To be created once the
- * first part of the start is done: collects in another thread, in 0.1 ms of this one,
- * so that later objects fill the places of former ones. Calls `release` when the start is over, and again
- * whenever there was something and then nothing for a minute. One timer at most, and none while nothing
- * happens.
+ * Releases memory of past work after a quiet time. Create it after the first part of the start: it collects
+ * in another thread, in 0.1 ms of this one, so that later objects reuse the space. It calls `release` when
+ * the start is over, and after each quiet minute that follows activity. It has one timer at most, and none
+ * while nothing happens.
  */
 export function createIdleMemory(deps: { clock: Clock; release?: () => void }) {
   const { clock, release = Bun.shrink } = deps;
@@ -105,18 +104,18 @@ export function createIdleMemory(deps: { clock: Clock; release?: () => void }) {
 
   function whenQuiet(): void {
     const leftMs = touchedMs + quietMs - clock.monotonicMs();
-    // One timer that looks again is cheaper than one that every touch sets again.
+    // One timer that checks again is cheaper than a timer that each touch resets.
     if (leftMs > 0) cancel = clock.after(leftMs, whenQuiet);
     else due();
   }
 
   return {
-    /** Something happened. Cheap: may be called for every change. */
+    /** Reports activity. Cheap enough for every change. */
     touch(): void {
       touchedMs = clock.monotonicMs();
       if (!stopped) cancel ??= clock.after(quietMs, whenQuiet);
     },
-    /** Nothing is given back any more. Idempotent. */
+    /** Stops releasing memory. Idempotent. */
     stop(): void {
       stopped = true;
       cancel?.();

@@ -10,10 +10,10 @@ export interface Lifecycle {
 }
 
 /**
- * A level-triggered loop: `turn` looks at the world as it is and acts; `wake` only makes it look sooner and
- * carries no truth. Wakes during a turn cause exactly one further turn. A turn that throws is reported once
- * per distinct message and the loop goes on after `retryMs`. `turn` returns how long it may sleep when nobody
- * wakes it (milliseconds, or null for "until woken").
+ * A level-triggered loop: `turn` reads the present state and acts; `wake` starts the next turn sooner and
+ * carries no information. Wakes during a turn cause exactly one further turn. An error of a turn is reported
+ * once for each distinct message in a row, and the loop continues after `retryMs`. `turn` returns the
+ * milliseconds until the next turn, or null to sleep until a wake.
  */
 export interface Loop extends Lifecycle {
   wake(): void;
@@ -29,18 +29,18 @@ export function createLoop(options: {
   let running: Promise<void> | null = null;
   let abort = new AbortController();
   let woken = false;
-  let rouse: (() => void) | null = null;
+  let endPause: (() => void) | null = null;
 
   async function pause(delayMs: number | null): Promise<void> {
     if (woken || delayMs === 0 || abort.signal.aborted) return;
     await new Promise<void>((resolve) => {
       const cancel = delayMs === null ? () => {} : clock.after(delayMs, resolve);
-      rouse = () => {
+      endPause = () => {
         cancel();
         resolve();
       };
     });
-    rouse = null;
+    endPause = null;
   }
 
   async function run(): Promise<void> {
@@ -69,12 +69,12 @@ export function createLoop(options: {
     },
     wake() {
       woken = true;
-      rouse?.();
+      endPause?.();
     },
     async stop() {
       if (!running) return;
       abort.abort();
-      rouse?.();
+      endPause?.();
       await running;
       running = null;
     },

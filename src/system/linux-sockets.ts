@@ -1,8 +1,8 @@
 import type { dlopen } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
 
-// What the Linux kernel says of TCP sockets. Everything here answers null on other systems and where the
-// kernel gives no answer; nothing throws.
+// TCP sockets as the Linux kernel reports them. Every function returns null on other systems and without an
+// answer of the kernel; none throws.
 
 /** A TCP address: 4 or 16 bytes. */
 export interface SocketAddress {
@@ -10,7 +10,7 @@ export interface SocketAddress {
   port: number;
 }
 
-/** `inode` is 0 for a socket that no process holds any more; its `uid` says nothing then. */
+/** `inode` is 0 for a socket without an owner process; its `uid` is meaningless then. */
 interface SocketFacts {
   uid: number;
   inode: number;
@@ -29,7 +29,7 @@ const signatures = {
 
 type Libc = ReturnType<typeof dlopen<typeof signatures>>["symbols"];
 
-/** One for the process, as the C library itself is: opened when it is first needed. */
+/** The C library and the diagnosis socket of the process, opened at the first use. */
 const kernel: { libc: Libc | null | undefined; diagnosis: number | null; sequence: number } = {
   libc: undefined,
   diagnosis: null,
@@ -40,7 +40,7 @@ function libc(): Libc | null {
   if (kernel.libc !== undefined) return kernel.libc;
   kernel.libc = null;
   if (process.platform !== "linux") return null;
-  // Not imported: the services are loaded by other runtimes too, which read the tables below /proc instead.
+  // Not imported, since other runtimes load the services too; those read the tables below /proc.
   const ffi = foreignFunctions();
   if (ffi === null) return null;
   const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
@@ -49,7 +49,7 @@ function libc(): Libc | null {
       kernel.libc = ffi.dlopen(name, signatures).symbols;
       break;
     } catch {
-      // The other C library, or none.
+      // The system has the other C library, or none.
     }
   }
   return kernel.libc;
@@ -64,30 +64,30 @@ function foreignFunctions(): { dlopen: typeof dlopen } | null {
 }
 
 /**
- * Memory that the kernel may write to. The runtime moves the content of a small array that was made without
- * its own buffer (seen with bun 1.4.5), and what the kernel then writes lands in somebody else's.
+ * Memory that the kernel may write to. The runtime may move the content of a small array without a separate
+ * buffer (bun 1.4.5); the kernel would then overwrite other memory.
  */
-function outside(bytes: number): Uint8Array<ArrayBuffer> {
+function fixedBuffer(bytes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(bytes));
 }
 
 const family = { inet: 2, inet6: 10 } as const;
 const requestBytes = 72;
-const request = outside(requestBytes);
+const request = fixedBuffer(requestBytes);
 const requestView = new DataView(request.buffer);
-const answer = outside(8192);
+const answer = fixedBuffer(8192);
 const answerView = new DataView(answer.buffer);
 
 /**
- * The socket of this machine whose own address is `local` and whose peer is `remote`; with a `remote` that no
- * connection has, the socket that listens there. "absent" when there is none. One exact query (sock_diag),
- * where the kernel has it; else the tables below /proc/net. Null when neither answers.
+ * The socket of this machine with the address `local` and the peer `remote`; without such a connection, the
+ * listening socket at `local`; "absent" without either. Uses one exact query (sock_diag) if the kernel has
+ * it, else the tables below /proc/net. Null when neither answers.
  */
 export function findSocket(local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" | null {
   return askKernel(local, remote) ?? findInTables(local, remote);
 }
 
-/** As `findSocket`, through sock_diag only. */
+/** Like `findSocket`, through sock_diag only. */
 export function askKernel(local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" | null {
   const c = libc();
   if (c === null) return null;
@@ -130,7 +130,7 @@ function openDiagnosis(c: Libc): number | null {
   return made < 0 ? null : made;
 }
 
-/** As `findSocket`, from /proc/net/tcp and tcp6: for kernels without sock_diag. Reads the whole table. */
+/** Like `findSocket`, from /proc/net/tcp and tcp6, for kernels without sock_diag. Reads the whole table. */
 export function findInTables(local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" | null {
   if (process.platform !== "linux") return null;
   try {
@@ -141,7 +141,7 @@ export function findInTables(local: SocketAddress, remote: SocketAddress): Socke
   }
 }
 
-/** Pure. A listener on all addresses is found too. */
+/** The row of a socket in the tables; a listener on all addresses matches too. Pure. */
 export function findRow(text: string, local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" {
   const [own, peer] = [hexForms(local), hexForms(remote)];
   const port = hexPort(local.port);
@@ -158,7 +158,7 @@ export function findRow(text: string, local: SocketAddress, remote: SocketAddres
 
 const hexPort = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** As the tables write an address: words of 32 bits in the byte order of the machine, IPv4 in both tables. */
+/** The forms of an address in the tables: 32-bit words in the machine's byte order, IPv4 in both tables. */
 function hexForms({ address, port }: SocketAddress): string[] {
   const view = new DataView(address.buffer, address.byteOffset, address.length);
   let text = "";
@@ -169,17 +169,17 @@ function hexForms({ address, port }: SocketAddress): string[] {
   return forms.map((form) => form + hexPort(port));
 }
 
-/** An open connection of this process: `cookie` is never given to another socket. */
+/** An open connection of this process. The kernel never gives its cookie to another socket. */
 export interface OpenConnection {
   descriptor: number;
   cookieLow: number;
   cookieHigh: number;
 }
 
-const option = new Uint32Array(outside(8).buffer);
-const optionLength = new Uint32Array(outside(4).buffer);
-const name = outside(28);
-const nameLength = new Uint32Array(outside(4).buffer);
+const option = new Uint32Array(fixedBuffer(8).buffer);
+const optionLength = new Uint32Array(fixedBuffer(4).buffer);
+const name = fixedBuffer(28);
+const nameLength = new Uint32Array(fixedBuffer(4).buffer);
 const nameView = new DataView(name.buffer);
 
 function readCookie(c: Libc, descriptor: number): boolean {
@@ -197,7 +197,7 @@ function readName(c: Libc, which: "getpeername" | "getsockname", descriptor: num
   return null;
 }
 
-/** A connection of this process, with its own address and its peer's. */
+/** A connection of this process with the addresses of both ends. */
 export interface FoundConnection {
   local: SocketAddress;
   remote: SocketAddress;
@@ -205,8 +205,8 @@ export interface FoundConnection {
 }
 
 /**
- * Those at its own port `port`: more than one of a peer for a listener on several addresses. Null when
- * unknown.
+ * The connections of this process at its port `port`. For a listener on several addresses a peer may have
+ * more than one. Null when unknown.
  */
 export function listConnections(port: number): FoundConnection[] | null {
   const c = libc();
@@ -221,33 +221,32 @@ export function listConnections(port: number): FoundConnection[] | null {
   });
 }
 
-/** Whether the connection is still the one that it was and not yet closed by either end. */
+/** Whether the descriptor still belongs to the same connection, which neither end has closed. */
 export function isStillOpen({ descriptor, cookieLow, cookieHigh }: OpenConnection): boolean {
   if (!kernel.libc || !readCookie(kernel.libc, descriptor)) return false;
   if (option[0] !== cookieLow || option[1] !== cookieHigh) return false;
   nameLength[0] = name.length;
-  // Refused once the peer has reset it: its port may be another's by then.
+  // Fails after a reset of the peer, whose port another process may have by then.
   return kernel.libc.getpeername(descriptor, name, nameLength) === 0;
 }
 
-/** What a connection of this process has been doing. */
+/** Activity of a connection of this process. */
 export interface ConnectionActivity {
   descriptor: number;
   peerPort: number;
   bytesReceived: number;
-  /** What the peer has not confirmed, or was not sent yet. */
+  /** Bytes that were not sent yet or that the peer has not confirmed. */
   unconfirmed: number;
-  /** Milliseconds since anything went in either direction; since it was accepted when nothing did. */
+  /** Milliseconds since the last byte in either direction; without one, since the connection was accepted. */
   idleMs: number;
 }
 
-const information = outside(160);
-const informationLength = new Uint32Array(outside(4).buffer);
+const information = fixedBuffer(160);
+const informationLength = new Uint32Array(fixedBuffer(4).buffer);
 const informationView = new DataView(information.buffer);
 
 /**
- * The connections of this process to its own port `port`, among the descriptors of a range. Opens no
- * descriptor.
+ * The connections to the port `port` of this process, among a range of descriptors. Opens no descriptor.
  */
 export function connectionsAt(port: number, from: number, until: number): ConnectionActivity[] {
   const c = libc();
@@ -289,14 +288,14 @@ export function sameAddress(one: SocketAddress, other: SocketAddress): boolean {
   return one.port === other.port && Buffer.compare(one.address, other.address) === 0;
 }
 
-/** An IPv4 address that is written as an IPv6 one, as IPv4. */
+/** Converts an IPv4-mapped IPv6 address to IPv4; returns other addresses unchanged. */
 function unmapped(address: Uint8Array): Uint8Array {
   const mapped =
     address.subarray(0, 10).every((byte) => byte === 0) && address[10] === 255 && address[11] === 255;
   return mapped ? address.slice(12) : address;
 }
 
-/** Null for what is no address, such as a name. Pure. */
+/** The bytes of an IP address; null for other text, such as a name. Pure. */
 export function parseAddress(text: string): Uint8Array | null {
   const bare = text.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
   if (/^\d+\.\d+\.\d+\.\d+$/.test(bare)) return bytesOf(bare.split(".").map(Number));

@@ -4,8 +4,8 @@ import { type Clock, sleep } from "./clock.ts";
 import { createPrivately } from "./own-file.ts";
 
 /**
- * Mutual exclusion between processes. The lock belongs to the operating system: it ends with its owner, also
- * on SIGKILL, and the file that carries it is never removed and never needs to be.
+ * Mutual exclusion between processes. The operating system holds the lock: it ends with its owner, also on
+ * SIGKILL. The lock file stays and never needs to be removed.
  */
 export interface Locks {
   /**
@@ -19,7 +19,7 @@ export interface Locks {
 
 const retryMs = 10;
 
-/** SQLite's own file lock on an empty database: the same on Linux, macOS and musl, without foreign calls. */
+/** Uses SQLite's file lock on an empty database, the same on Linux, macOS and musl, without foreign calls. */
 export function createLocks(deps: { clock: Clock }): Locks {
   const { clock } = deps;
   return {
@@ -55,8 +55,8 @@ export function createLocks(deps: { clock: Clock }): Locks {
 }
 
 /**
- * The file holds nothing: a damaged one is emptied. Nobody has the lock then, since a holder is met before
- * the file is read.
+ * Takes the lock. A damaged file is emptied, since it holds no data. No process holds the lock then: SQLite
+ * reports a holder before it reads the file.
  */
 function tryBegin(database: Database, path: string): boolean {
   try {

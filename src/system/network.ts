@@ -1,19 +1,19 @@
 import { type HttpServer, type ListenOptions, listen } from "./http-server.ts";
 import { findSocket, parseAddress } from "./linux-sockets.ts";
 
-/** The access to other processes by HTTP: a simulation has another network behind it. */
+/** Access to other processes by HTTP. A simulation replaces the network. */
 export interface Network {
-  /** As `listen` of `http-server.ts`. */
+  /** See `listen` of `http-server.ts`. */
   listen(options: ListenOptions): HttpServer;
-  /** As the runtime's own. */
+  /** The `fetch` of the runtime. */
   fetch(url: string, init: RequestInit): Promise<Response>;
-  /** Whether `listen` can say which user calls. */
+  /** Whether `listen` can identify the user of a caller. */
   knowsCallers: boolean;
-  /** Whose listener a connection to this address of the machine reaches: a look at the kernel's table. */
+  /** The owner of the listener at this address of the machine, from the kernel's table. */
   listenerOwner(host: string, port: number): ListenerOwner;
 }
 
-/** `unsupported`: this operating system does not say. */
+/** `unsupported`: this operating system does not report owners. */
 type ListenerOwner = "own" | "other" | "none" | "unsupported";
 
 /** Whether only this machine answers at a host of a URL or of a listener: 127/8, `localhost`, `::1`. Pure. */

@@ -20,18 +20,18 @@ import { createReadRelief } from "./idle-memory.ts";
 import { isAbsent, isOwn } from "./own-file.ts";
 import { failedToRead } from "./storage-fault.ts";
 
-/** Which files may be read. Every file that is read is a regular one. */
+/** Rules for files that may be read. Only regular files are ever read. */
 export interface OpenPolicy {
   /**
-   * Who can change the file. `ours`: this user and root alone. `private`: so, and nobody else can read it.
+   * Users who can change the file. `ours`: only this user and root. `private`: only they can also read it.
    * Default: anyone.
    */
   owner?: FileOwner;
   /** Default: any size. */
   maxBytes?: number;
   /**
-   * Folders, absolute, below one of which the file lies by its real path. `anywhere`: also in folders of the
-   * kernel, such as /dev/shm, for our own paths. Default: anywhere but in those.
+   * Absolute folders, one of which must contain the real path. `anywhere`: any folder, also one of the kernel
+   * such as /dev/shm. Default: any folder except those of the kernel.
    */
   within?: readonly string[] | "anywhere" | undefined;
   /** Whether the last part of the path may be a symbolic link. Default: no. */
@@ -51,25 +51,24 @@ export type WhyNotRead =
 
 type Refusal = { ok: false; why: WhyNotRead };
 
-/** `error`: what the system reported where it refused, or would report of a folder. */
+/** `error`: the error of the system, or the one that it would report for a folder. */
 type Refused = Refusal & { error?: unknown };
 
-/** What lies there is made by the kernel at the moment it is read, such as the environment of a process. */
+/** The kernel creates the content of these folders at each read, such as the environment of a process. */
 const kernelFolders = ["/proc", "/sys", "/dev"];
 
 /**
- * Opens a file to read it, and judges what is open: a name that leads elsewhere a moment later changes
- * nothing. Never waits for the other end of a pipe. The caller closes `handle`. Source: spec/security.md,
- * rules 3 and 6.
+ * Opens a file for reading and checks the open file, so that a later change of the name has no effect. Never
+ * waits for the other end of a pipe. The caller closes `handle`. Source: spec/security.md, rules 3 and 6.
  */
 export function openFile(
   path: string,
   policy: OpenPolicy,
 ): { ok: true; handle: number; size: number } | Refused {
   const { owner = "anyone", maxBytes = Number.POSITIVE_INFINITY, within, followsLink = false } = policy;
-  const isJudgedByPlace = within !== "anywhere";
-  if (isJudgedByPlace) {
-    // To open a device may already have an effect.
+  const isRestricted = within !== "anywhere";
+  if (isRestricted) {
+    // Opening a device may already have an effect.
     const named = realPathOf(path);
     const why = named === null ? null : whyMisplaced(named, within);
     if (why !== null) return { ok: false, why };
@@ -90,7 +89,7 @@ export function openFile(
   if (!facts.isFile()) why = "not_regular";
   else if (owner !== "anyone" && !isOwn(facts, owner)) why = "not_ours";
   else if (facts.size > maxBytes) why = "too_large";
-  else if (isJudgedByPlace) {
+  else if (isRestricted) {
     const real = pathOfHandle(handle, path);
     why = real === null ? "absent" : whyMisplaced(real, within);
   }
@@ -99,15 +98,13 @@ export function openFile(
   return { ok: false, why };
 }
 
-/** No file that is read whole is larger: a message with its body has 8 MiB. */
+/** Maximum size of a file that is read whole; a message with its body has at most 8 MiB. */
 const maxTextBytes = 32 * 2 ** 20;
 
 const relieve = createReadRelief();
 
 /**
- * The whole file as text, or null when it is absent. A file that is not `owner`'s, of another kind or too
- * large is absent too when it has to be ours. For `anyone`, the file may be behind a link, and other kinds
- * and sizes throw `precondition_failed`. Throws what the system reports otherwise.
+ * See `Files.read`. Throws other errors of the system.
  */
 export function readText(path: string, { owner = "ours" }: { owner?: FileOwner } = {}): string | null {
   const isOfAnyone = owner === "anyone";
@@ -126,7 +123,7 @@ export function readText(path: string, { owner = "ours" }: { owner?: FileOwner }
   }
 }
 
-/** Bytes `start` to before `end` of a file that is ours; fewer where it ends, and none of any other file. */
+/** See `Files.readPart`; empty for a file that is not ours. */
 export function readPart(path: string, start: number, end: number): Uint8Array {
   const opened = openFile(path, { owner: "ours", within: "anywhere" });
   if (!opened.ok) {
@@ -147,7 +144,7 @@ export function readPart(path: string, start: number, end: number): Uint8Array {
   }
 }
 
-/** A link, a pipe or another owner is no failure of the system. */
+/** Throws an error of the system, but not for a link, a pipe or another owner. */
 function throwUnlessAbsent({ why, error }: Refused): void {
   if (error !== undefined && why !== "not_regular" && !isAbsent(error)) throw error;
 }
@@ -155,30 +152,30 @@ function throwUnlessAbsent({ why, error }: Refused): void {
 function refusalOf(path: string, { why, error }: Refused): ServiceError {
   const clause = why === "too_large" ? `is larger than ${maxTextBytes / 2 ** 20} MiB` : "is no regular file";
   const refusal = new ServiceError("precondition_failed", `${JSON.stringify(basename(path))} ${clause}`);
-  // From the system's own code of a folder a caller knows what to say about a path that a person typed.
+  // With the system's code a caller recognizes a folder and can explain the path that a person typed.
   const isFolder = (error as { code?: string } | undefined)?.code === "EISDIR";
   return isFolder ? Object.assign(refusal, { code: "EISDIR" }) : refusal;
 }
 
-/** Whether the file that `path` names now lies below one of `folders`, by real paths. */
+/** See `Files.isBelow`. */
 export function isBelow(path: string, folders: readonly string[]): boolean {
   const real = realPathOf(path);
   return real !== null && whyMisplaced(real, folders) === null;
 }
 
 function whyMisplaced(real: string, within: readonly string[] | undefined): "of_kernel" | "outside" | null {
-  if (kernelFolders.some((folder) => lies(folder, real))) return "of_kernel";
+  if (kernelFolders.some((folder) => contains(folder, real))) return "of_kernel";
   if (within === undefined) return null;
   const allowed = within.flatMap((folder) => realPathOf(folder) ?? []);
-  return allowed.some((folder) => lies(folder, real)) ? null : "outside";
+  return allowed.some((folder) => contains(folder, real)) ? null : "outside";
 }
 
-function lies(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`);
+function contains(folder: string, path: string): boolean {
+  const relativePath = relative(folder, path);
+  return relativePath !== "" && relativePath !== ".." && !relativePath.startsWith(`..${sep}`);
 }
 
-/** Where the file that is open lies; null when it no longer has that name. */
+/** The real path of the open file; null when the file no longer has that name. */
 function pathOfHandle(handle: number, path: string): string | null {
   if (process.platform === "linux") {
     const real = readlinkSync(`/proc/self/fd/${handle}`);
@@ -190,7 +187,7 @@ function pathOfHandle(handle: number, path: string): string | null {
   return found && found.dev === open.dev && found.ino === open.ino ? real : null;
 }
 
-/** By the folder: a link at the end is refused when it is opened. */
+/** The real path; for an entry that cannot be resolved, by its folder. Opening refuses a link at the end. */
 function realPathOf(path: string): string | null {
   try {
     return realpathSync(path);
@@ -211,7 +208,7 @@ function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
   throw failedToRead(error);
 }
 
-/** A regular file that was checked by its open descriptor, from which it is read. */
+/** A regular file that was checked and is read through its open descriptor. */
 export type OpenedFile =
   | { ok: true; size: number; stream: () => ReadableStream<Uint8Array>; close: () => void }
   | Refusal;
@@ -219,9 +216,8 @@ export type OpenedFile =
 const chunkBytes = 256 * 1024;
 
 /**
- * Opens a regular file to be sent elsewhere a piece at a time. The last part of `path` may not be a symbolic
- * link. `stream` gives `size` bytes, fewer if the file is cut meanwhile, and is for one reader. Closing twice
- * is safe.
+ * Opens a regular file for streaming. The last part of `path` must not be a symbolic link. `stream` is for
+ * one reader and has `size` bytes, fewer when the file is truncated meanwhile. Closing twice is safe.
  */
 export function openToStream(path: string, policy: OpenPolicy): OpenedFile {
   const opened = openFile(path, policy);
@@ -256,13 +252,13 @@ export function openToStream(path: string, policy: OpenPolicy): OpenedFile {
 export type CopyResult = { ok: true; size: number; sha256: string } | Refusal;
 
 export interface CopyOptions extends OpenPolicy {
-  /** Default true: the content is on disk at the end. */
+  /** Whether to sync the content. Default true. */
   durable?: boolean;
 }
 
 /**
- * Copies a regular file, a piece at a time, into a new one (0600). The last part of `from` may not be a
- * symbolic link. A refusal makes nothing.
+ * Copies a regular file, in chunks, into a new file (0600). The last part of `from` must not be a symbolic
+ * link. A refusal creates no file.
  */
 export function copyRegular(from: string, to: string, options: CopyOptions): CopyResult {
   const source = openFile(from, options);
@@ -289,7 +285,7 @@ function copyInto(
       const read = readSync(source, chunk, 0, chunk.length, size);
       if (read === 0) break;
       size += read;
-      // It may grow while it is read.
+      // The file may grow while it is read.
       if (size > maxBytes) return { ok: false, why: "too_large" };
       hash.update(chunk.subarray(0, read));
       for (let written = 0; written < read; ) written += writeSync(target, chunk, written, read - written);

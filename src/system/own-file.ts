@@ -17,8 +17,8 @@ import {
 import { basename, dirname } from "node:path";
 import { ServiceError } from "./errors.ts";
 
-// Files that are ours. Opens the file itself, never the target of a link in its place; later questions and
-// changes go to the open descriptor.
+// Files of this user. Every function opens the file itself, never the target of a link, and uses the open
+// descriptor from then on.
 
 export interface Appender {
   /** All of `bytes`, in order. */
@@ -27,7 +27,7 @@ export interface Appender {
   close(): void;
 }
 
-/** None of these follows a link at the end of the path, nor waits for the other end of a pipe. */
+/** Flags that neither follow a link at the end of the path nor wait for the other end of a pipe. */
 const flags = {
   append:
     constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
@@ -44,9 +44,8 @@ export function appendTo(path: string, text: string): void {
 }
 
 /**
- * The same for a file that is ours and nothing else: a link, a pipe, or a file that others may write throws,
- * and one that has `maxBytes` already stays as it is. `text` goes out in one write, so that lines of several
- * writers never mix.
+ * Appends to a regular file that only this user may write; throws for a link, a pipe or another file. Does
+ * nothing when the file has `maxBytes`. `text` is one write, so that lines of several writers never mix.
  */
 export function appendToOwn(path: string, text: string, maxBytes: number): void {
   const handle = openSync(path, flags.append, 0o600);
@@ -82,15 +81,15 @@ export function openAppend(path: string): Appender {
   };
 }
 
-/** As `Appender`, off the event loop: a slow disk delays the returned promises and nothing else. */
+/** Like `Appender`, off the event loop: a slow disk delays only the returned promises. */
 export interface BackgroundAppender {
-  /** All of `bytes`, after those before. */
+  /** Writes all of `bytes`, in the order of the calls. */
   write(bytes: Uint8Array): Promise<void>;
   /** Closing twice is safe. */
   close(): Promise<void>;
 }
 
-/** A new file for this user alone; rejects when something has its name. */
+/** Creates a file for this user alone. Rejects when something has its name. */
 export async function createInBackground(path: string): Promise<BackgroundAppender> {
   const handle = await promises.open(path, flags.append | constants.O_EXCL, 0o600);
   let closed = false;
@@ -117,7 +116,7 @@ export function writeWhole(
   try {
     const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
     for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
-    // The umask may have taken bits away; the mode is part of the promise.
+    // The umask may have cleared bits of the mode.
     fchmodSync(handle, mode);
     if (durable) fsyncSync(handle);
   } catch (error) {
@@ -131,12 +130,11 @@ export function writeWhole(
 export const writableByOthers = 0o022;
 const readableByOthers = 0o077;
 
-/** This process never becomes another user's. */
+/** The user of this process, which never changes. */
 export const ownUser: number = process.geteuid?.() ?? 0;
 
 /**
- * Whether a file of this owner and mode is for this user alone to change, and when `private` also to read.
- * Root counts as every user.
+ * Whether only this user (and root) may change a file of this owner and mode; with `private`, also read it.
  */
 export function isOwn(facts: { uid: number; mode: number }, access: "ours" | "private" = "ours"): boolean {
   const openToOthers = access === "private" ? writableByOthers | readableByOthers : writableByOthers;
@@ -149,9 +147,8 @@ export function isAbsent(error: unknown): boolean {
 }
 
 /**
- * An empty file at `path` with mode 0600 from the first moment, for what opens files by itself, such as
- * SQLite, which gives the files beside it the same mode. An existing file is left unopened: closing any
- * handle on it would drop a POSIX lock that this process holds.
+ * Creates an empty file with mode 0600 for SQLite, which gives the files beside it the same mode. An existing
+ * file is not opened: closing a handle on it would drop a POSIX lock of this process.
  */
 export function createPrivately(path: string): void {
   refuseLinkedDatabase(path);
@@ -163,9 +160,9 @@ export function createPrivately(path: string): void {
 }
 
 /**
- * As `createPrivately`, with all of `content` on disk once the file has its name. Where the database or a log
- * of it is already, it is left as it is: a log belongs to the file that it was written for. So is one that
- * another process makes meanwhile; a file system without hard links gets an empty file.
+ * Like `createPrivately`, with `content` on disk before the file gets its name. An existing database or log
+ * is unchanged, since a log belongs to the file for which it was written; so is a file that another process
+ * creates meanwhile. A file system without hard links gets an empty file.
  */
 export function createPrivatelyWith(path: string, content: () => Uint8Array): void {
   refuseLinkedDatabase(path);
@@ -173,7 +170,7 @@ export function createPrivatelyWith(path: string, content: () => Uint8Array): vo
     createPrivately(path);
     return;
   }
-  // Named as the leftovers are that the next start removes.
+  // The name is that of a temporary file, which the next start removes.
   const temporary = `${dirname(path)}/.${process.pid}-000000000000.tmp`;
   rmSync(temporary, { force: true });
   writeWhole(temporary, content(), { durable: true, mode: 0o600 });
@@ -187,8 +184,8 @@ export function createPrivatelyWith(path: string, content: () => Uint8Array): vo
 }
 
 /**
- * Throws `precondition_failed` where a database file, or a file that SQLite opens beside it, is a link, a
- * pipe or a folder: SQLite follows links, and would write into what they lead to.
+ * Throws `precondition_failed` when a database file, or a file that SQLite opens beside it, is a link, a pipe
+ * or a folder: SQLite follows links and would write to their targets.
  */
 export function refuseLinkedDatabase(path: string): void {
   for (const suffix of ["", "-wal", "-shm", "-journal"]) {
@@ -202,19 +199,19 @@ export function refuseLinkedDatabase(path: string): void {
   }
 }
 
-/** Equal as long as the same file is at `path`; null when none does. */
+/** Identity of the file at `path`, which changes when another file takes its name; null without a file. */
 export function fileIdentity(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${found.dev}:${found.ino}` : null;
 }
 
-/** The file at `path` as its name shows without opening it; null when there is none. */
+/** Size and time of the file at `path`; null without a file. */
 export function fileShape(path: string): { size: number; modifiedMs: number } | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? { size: found.size, modifiedMs: found.mtimeMs } : null;
 }
 
-/** What this user may still write on the disk of `path`, in bytes. */
+/** See `Files.freeBytes`. */
 export function freeBytes(path: string): number {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize;

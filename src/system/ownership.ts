@@ -3,19 +3,19 @@ import { homedir } from "node:os";
 import { isAbsolute, join, sep } from "node:path";
 import { isAbsent, ownUser, writableByOthers } from "./own-file.ts";
 
-/** Why another user could change what a path leads to. */
+/** Why another user could change the file at a path. */
 export interface Exposure {
-  /** The file, folder or link on the way that is not safe. */
+  /** The unsafe file, folder or link on the path. */
   path: string;
   /** A clause that follows the path in a sentence. */
   reason: string;
-  /** The command line that mends it, or null when no single command does. */
+  /** The command line that fixes it; null without a single one. */
   command: string[] | null;
 }
 
 interface OwnershipFacts {
   uid: number;
-  /** The user's home folder; folders above it are not judged for what lies below it. */
+  /** The user's home folder. Folders above it are not checked for paths below it. */
   home: string;
 }
 
@@ -24,8 +24,8 @@ interface Step {
   stats: Stats;
 }
 
-/** Asked for once, where a list of agents asks for hundreds of files. */
-const ours: OwnershipFacts = {
+/** `home` is looked up on use, since a list of agents checks hundreds of files. */
+const ownFacts: OwnershipFacts = {
   uid: ownUser,
   get home() {
     return homedir();
@@ -36,15 +36,15 @@ const sticky = 0o1000;
 const maxLinks = 40;
 
 /**
- * The first file, folder or link on the way to `path` that a user other than `uid` and root could change, or
- * null. The way goes from the volume's root, or from the home folder when `path` lies below it, through each
- * symbolic link. It ends where nothing exists. A sticky folder that others may write is accepted on the way,
- * because what it holds must belong to `uid` or root; it is refused as the last part of the way and within an
- * overlay. `below`: a folder that was judged already, without links in it. Source: security.md, rule 2.
+ * The first file, folder or link on `path` that a user other than `uid` and root could change; null without
+ * one. The check starts at the root of the volume, or at the home folder for a path below it, follows each
+ * symbolic link, and ends at the first entry that does not exist. A sticky folder that others may write is
+ * accepted as a parent, because its entries must belong to `uid` or root; it is refused as the last entry and
+ * within an overlay. `below`: a folder without links that was already checked. Source: security.md, rule 2.
  */
 export function findExposure(
   path: string,
-  facts: OwnershipFacts = ours,
+  facts: OwnershipFacts = ownFacts,
   below: string = sep,
 ): Exposure | null {
   const { steps, missing } = walk(path, below);
@@ -53,7 +53,7 @@ export function findExposure(
   for (const step of steps) {
     const exposure = judge(step, { uid: facts.uid, final: step === last && !missing });
     if (!exposure) continue;
-    // Looked up only now: nearly every path is safe from the root on.
+    // Looked up only now, since nearly every path is safe from the root on.
     home ??= realHome(facts.home);
     const aboveHome = home !== null && home !== step.path && isBelow(home, step.path);
     if (aboveHome && home !== null && last && isBelow(last.path, home)) continue;
@@ -66,14 +66,14 @@ function judge({ path, stats }: Step, { uid, final }: { uid: number; final: bool
   if (stats.uid !== uid && stats.uid !== 0) {
     return { path, reason: `belongs to user ${stats.uid}, not to user ${uid} or root`, command: null };
   }
-  // The mode of a link says nothing, that of a socket who may connect.
+  // The mode of a link has no meaning; the mode of a socket controls only connections.
   if (stats.isSymbolicLink() || stats.isSocket() || (stats.mode & writableByOthers) === 0) return null;
   const inOverlay = path.split(sep).includes(".svc");
   if (stats.isDirectory() && (stats.mode & sticky) !== 0 && !final && !inOverlay) return null;
   return { path, reason: "is writable by its group or by others", command: ["chmod", "go-w", path] };
 }
 
-/** Each existing thing on the way to `path`, links and what they lead to included, from the top. */
+/** Each existing entry on `path`, from the top, with links and their targets. */
 function walk(path: string, below: string): { steps: Step[]; missing: boolean } {
   const steps: Step[] = [];
   const start = path === below || isBelow(path, below) ? below : sep;
@@ -104,7 +104,7 @@ function lstatOrNull(path: string): Stats | null {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    // What this user may not pass is not opened either.
+    // A folder that this user may not enter counts as the end of the path.
     if (isAbsent(error) || (error as { code?: string }).code === "EACCES") return null;
     throw error;
   }

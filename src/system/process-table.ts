@@ -1,28 +1,27 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** One process as the operating system shows it. */
+/** One process of the operating system. */
 export interface ProcessFacts {
   pid: number;
   parentPid: number;
   /** Short name the kernel keeps (`comm`), at most 15 characters on Linux. */
   command: string;
   argv: string[];
-  /** Suspended by a signal, as by Ctrl-Z: it reads and does nothing. */
+  /** Set for a process that a signal suspended, as Ctrl-Z does. */
   isStopped?: true;
 }
 
-/** Runs a command to its end and gives what it wrote. */
+/** Runs a command to its end and returns its output. */
 type RunCommand = (command: readonly string[]) => Promise<{ stdout: string }>;
 
 /**
- * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when
- * that cannot be known. `run` is for systems that report processes only through `ps`.
+ * See `Processes.tree`. `run` is for systems that report processes only through `ps`.
  */
 export async function readProcessTree(pid: number, run: RunCommand): Promise<ProcessFacts[]> {
   return process.platform === "linux" ? linuxTree(pid) : psTree(pid, run);
 }
 
-/** True while a process with this id exists and is not a zombie. Never throws. */
+/** See `Processes.alive`. Never throws. */
 export function isAlive(pid: number): boolean {
   if (process.platform !== "linux") return canSignal(pid);
   try {
@@ -34,8 +33,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether a process sees other files or other processes than we do, as in a container or a sandbox; false
- * where that cannot be known. `folder`: of the process file system.
+ * Whether a process has other files or other processes than this one, as in a container or a sandbox; false
+ * when unknown. `folder`: the process file system.
  */
 export function hasOwnNamespace(pid: number, folder = "/proc"): boolean {
   const namespaceOf = (one: number | "self", name: string) => {
@@ -51,17 +50,15 @@ export function hasOwnNamespace(pid: number, folder = "/proc"): boolean {
   });
 }
 
-/**
- * Changes when the id is reused by another process; null when there is none. Throws when it cannot be known.
- */
+/** See `Processes.startToken`. */
 export function readStartToken(pid: number): string | null {
   if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
   return canSignal(pid) ? toStartToken(runPs(["-o", "lstart=", "-p", String(pid)])) : null;
 }
 
 /**
- * The start of a process as `ps -o lstart=` writes it, one word; null for a process that has gone. To the
- * second: an id that is used again within one second is not noticed. Throws for anything else. Pure.
+ * Converts the start time of `ps -o lstart=` to one word; null for an ended process. Its precision is a
+ * second, so an id that is reused within one second is not noticed. Throws for other text. Pure.
  */
 export function toStartToken(listed: string): string | null {
   const text = listed.trim();
@@ -72,7 +69,7 @@ export function toStartToken(listed: string): string | null {
   return `${year}-${month}-${day.padStart(2, "0")}T${time}`;
 }
 
-/** The same words in every shell: a start is compared with one that another process of ours recorded. */
+/** Fixes locale and time zone, since a start time is compared with the one that another process recorded. */
 function runPs(words: readonly string[]): string {
   const { stdout } = Bun.spawnSync(["/bin/ps", ...words], {
     env: { LC_ALL: "C", TZ: "UTC" },
@@ -148,8 +145,8 @@ function listProc(path: string): string[] {
 }
 
 /**
- * A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may
- * live.
+ * Returns `nothing` for an ended or hidden process. Throws when the process could not be read, as without a
+ * free descriptor: it may live.
  */
 function absent<T>(error: unknown, nothing: T): T {
   if (

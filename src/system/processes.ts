@@ -11,10 +11,10 @@ export interface Output {
   stderr: string;
 }
 
-/** A child whose standard streams are pipes to us. */
+/** A child whose standard input and output are pipes to this process. */
 export interface PipedProcess {
   pid: number;
-  /** Queues bytes for its standard input. Writing to a child that has gone is ignored. */
+  /** Queues bytes for its standard input; ignored for an ended child. */
   write(text: string): void;
   closeInput(): void;
   stdout: AsyncIterable<Uint8Array>;
@@ -22,19 +22,18 @@ export interface PipedProcess {
   kill(): void;
 }
 
-/** A child in a new session, which neither a terminal's keys nor its end reach. */
+/** A child in a new session, which keys and the end of a terminal do not reach. */
 export interface StreamedProcess {
   pid: number;
   /**
-   * Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes
-   * none.
+   * Writes the rest of its standard input, or nothing, and closes it. Call once; ignored for an ended child.
    */
   give(input: string | null): void;
-  /** Queues bytes for its standard input, which stays open until `give`. A child that has gone takes none. */
+  /** Queues bytes for its standard input, which stays open until `give`; ignored for an ended child. */
   write(text: string): void;
   stdout: AsyncIterable<Uint8Array>;
   stderr: AsyncIterable<Uint8Array>;
-  /** How it ended: exactly one of the two. */
+  /** Exactly one of the two is set. */
   exited: Promise<{ exitCode: number | null; signal: string | null }>;
 }
 
@@ -43,26 +42,26 @@ export interface RunOptions {
   env?: Record<string, string>;
   cwd?: string;
   /**
-   * Default 10 s; afterwards the child and all that it started are killed, and `exitCode` is null. One that
-   * ended before and left somebody who could say more is waited for as long.
+   * Default 10 s. After it the child and its descendants are killed, and `exitCode` is null. When the child
+   * ended earlier, descendants that hold its output are also awaited for this long.
    */
   timeoutMs?: number;
 }
 
 /**
- * The only access to processes. Without `env` a child gets ours, but for the tokens and `runtimeOptions`. All
- * signals go to explicit process ids that we started or that a user named.
+ * The only access to processes. Without `env` a child gets the environment of this process except the tokens
+ * and `runtimeOptions`. Signals go only to explicit ids of processes that we started or that a user named.
  */
 export interface Processes {
   selfPid(): number;
   /** Path of an executable on PATH, or null. */
   which(command: string): string | null;
-  /** Runs to the end and collects the output. Rejects only when the executable cannot be started. */
+  /** Runs a command and collects its output. Rejects only when the executable cannot be started. */
   run(command: readonly string[], options?: RunOptions): Promise<Output>;
   pipe(command: readonly string[], options?: { env?: Record<string, string>; cwd?: string }): PipedProcess;
   /**
-   * Gives the child our own terminal until it ends; resolves with its exit code, null when a signal ended it.
-   * Keys that would interrupt us are the child's meanwhile. `unset`: variables of ours that it does not get.
+   * Runs a child in this process's terminal; resolves with its exit code, null when a signal ended it.
+   * Interrupt keys reach only the child. `unset`: variables that the child does not get.
    */
   foreground(command: readonly string[], options?: { unset?: readonly string[] }): Promise<number | null>;
   /** Throws when the executable cannot be started. */
@@ -72,8 +71,8 @@ export interface Processes {
     options: { env: Record<string, string>; cwd: string },
   ): StreamedProcess;
   /**
-   * Starts a child in a new session that outlives us, streams appended to `logPath`. Returns its pid and
-   * `exited`, which resolves if it ends while we still live.
+   * Starts a child in a new session that outlives this process; its output is appended to `logPath`. Returns
+   * its pid and `exited`, which resolves if the child ends first.
    */
   detach(
     label: string,
@@ -81,38 +80,38 @@ export interface Processes {
     options: { env: Record<string, string>; cwd: string; logPath: string },
   ): { pid: number; exited: Promise<number | null> };
   /**
-   * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when
-   * that cannot be known.
+   * The process `pid`, then its descendants in no particular order; empty when `pid` does not exist. Rejects
+   * when the processes cannot be read.
    */
   tree(pid: number): Promise<ProcessFacts[]>;
-  /** True while a process with this id exists and is not a zombie. */
+  /** Whether a process with this id exists and is not a zombie. */
   alive(pid: number): boolean;
   /**
-   * Changes when the id is reused by another process; null when there is none. Throws when it cannot be
-   * known.
+   * A token that changes when another process reuses the id; null without a process. Throws when it cannot be
+   * read.
    */
   startToken(pid: number): string | null;
-  /** False when there was no such process. */
+  /** Sends a signal. Returns false without such a process. */
   signal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGHUP"): boolean;
 }
 
 /**
- * Variables that change which code an executable of ours runs: Bun reads them in compiled programs too,
- * before any line of ours. What we start gets none of them from our environment.
+ * Variables that change the code of our executables: Bun reads them in compiled programs too, before our code
+ * runs. Children do not inherit them.
  */
 export const runtimeOptions = ["BUN_OPTIONS", "BUN_BE_BUN"] as const;
 
 /**
- * Our environment without what callers of our servers must show, and without `runtimeOptions`: a tmux server
- * that a command of ours starts would hand it to every pane.
+ * The environment of this process without the server tokens and `runtimeOptions`: a tmux server that a
+ * command starts would pass them to every pane.
  */
-function inherited(): Record<string, string | undefined> {
+function childEnvironment(): Record<string, string | undefined> {
   const { SVC_GATEWAY_TOKEN: _gateway, SVC_COORD_TOKEN: _coordinator, ...rest } = process.env;
   for (const name of runtimeOptions) delete rest[name];
   return rest;
 }
 
-/** Ends a process at once with all that it started: what it waits for would else stay behind. */
+/** Kills a process and its descendants, which would otherwise stay behind. */
 async function killTree(pid: number): Promise<void> {
   const listed = (command: readonly string[]) => {
     const { stdout } = Bun.spawnSync([...command], { stdio: ["ignore", "pipe", "ignore"], timeout: 1000 });
@@ -122,7 +121,6 @@ async function killTree(pid: number): Promise<void> {
   for (const one of [pid, ...tree.map((found) => found.pid)]) sendSignal(one, "SIGKILL");
 }
 
-/** False when there was no such process. */
 function sendSignal(pid: number, signal: Parameters<Processes["signal"]>[1]): boolean {
   try {
     process.kill(pid, signal);
@@ -140,10 +138,10 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       stdin: options.input === undefined ? "ignore" : Buffer.from(options.input),
       stdout: "pipe",
       stderr: "pipe",
-      // Where its tree cannot be read in time.
+      // For a child whose tree cannot be read in time.
       timeout: timeoutMs + lastWordsMs,
       killSignal: "SIGKILL",
-      env: options.env ?? inherited(),
+      env: options.env ?? childEnvironment(),
       ...(options.cwd ? { cwd: options.cwd } : {}),
     });
     const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
@@ -151,8 +149,8 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     const timer = setTimeout(() => void killTree(child.pid), timeoutMs);
     await child.exited;
     clearTimeout(timer);
-    // What a child had handed on keeps its pipes open: a tmux client gives its own to the server, a tool to
-    // its updater.
+    // Descendants may keep the pipes of an ended child open: a tmux client passes its pipes to the server, a
+    // tool to its updater.
     const leftMs = child.exitCode === null ? 0 : startedMs + timeoutMs - performance.now();
     await endOrLater(whole, Math.max(lastWordsMs, leftMs));
     return { exitCode: child.exitCode, stdout: stdout.take(), stderr: stderr.take() };
@@ -168,7 +166,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         stdout: "pipe" as const,
         stderr: "ignore" as const,
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-        env: options.env ?? inherited(),
+        env: options.env ?? childEnvironment(),
       });
       let open = true;
       const gone = () => {
@@ -187,7 +185,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
               if ((done as unknown) instanceof Promise) Promise.resolve(done).catch(gone);
             }
           } catch {
-            // The child has gone, and its exit arrives in a moment.
+            // The child has ended; its exit arrives in a moment.
             gone();
           }
         },
@@ -201,7 +199,9 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       };
     },
     async foreground(command, { unset = [] } = {}) {
-      const env = Object.fromEntries(Object.entries(inherited()).filter(([name]) => !unset.includes(name)));
+      const env = Object.fromEntries(
+        Object.entries(childEnvironment()).filter(([name]) => !unset.includes(name)),
+      );
       const ignore = () => {};
       for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, ignore);
       try {
@@ -233,7 +233,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
           const outcome = act();
           if (outcome instanceof Promise) outcome.catch(() => {});
         } catch {
-          // The child closed its input, or has gone.
+          // The child closed its input or has ended.
         }
       };
       return {
@@ -279,7 +279,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
 
 const lastWordsMs = 100;
 
-/** Resolves when `end` does, or after `delayMs`; rejects as `end` does before. */
+/** Resolves when `end` does or after `delayMs`; rejects when `end` does. */
 async function endOrLater(end: Promise<unknown>, delayMs: number): Promise<void> {
   const later = Promise.withResolvers<void>();
   const timer = setTimeout(later.resolve, delayMs);
@@ -290,7 +290,10 @@ async function endOrLater(end: Promise<unknown>, delayMs: number): Promise<void>
   }
 }
 
-/** The text of a stream: `whole` resolves at its end; `take` gives what there is and reads no further. */
+/**
+ * Collects the text of a stream. `whole` resolves at its end; `take` returns the text so far and stops
+ * reading.
+ */
 function gather(stream: ReadableStream<Uint8Array>): { whole: Promise<void>; take(): string } {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

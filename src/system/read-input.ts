@@ -2,23 +2,23 @@ import { fstatSync, type Stats, statSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { isAbsent } from "./own-file.ts";
 
-/** What a person hands over to be read whole: a file that a flag names, or standard input. */
+/** The input of a command: a file that a flag names, or standard input. */
 export type InputRead =
   | { ok: true; text: string }
   | { ok: false; why: "absent" | "folder" | "device" | "unreadable" | "too_large" | "not_text" };
 
 export interface InputOptions {
   maxBytes: number;
-  /** Bytes that are no UTF-8 become U+FFFD; without it they are refused. */
+  /** Whether invalid UTF-8 becomes U+FFFD; otherwise it is refused. */
   lossy?: boolean;
 }
 
 const chunkBytes = 64 * 1024;
 
 /**
- * The text of a file or of a pipe such as `/dev/fd/63`, links followed. Stops reading once there is more than
- * `maxBytes`. Devices are refused without being opened: some have no end and some change when they are
- * opened. Other failures of the disk throw.
+ * The text of a file or of a pipe such as `/dev/fd/63`; links are followed. Stops reading beyond `maxBytes`.
+ * Devices are refused without being opened, since some have no end and some change when they are opened.
+ * Other errors of the disk are thrown.
  */
 export async function readInputFile(path: string, options: InputOptions): Promise<InputRead> {
   try {
@@ -53,8 +53,8 @@ export async function readStandardInput(
 }
 
 /**
- * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character
- * device. A pipe, a file and a closed descriptor are no terminal.
+ * Whether a descriptor is a terminal. Loads `node:tty`, which takes 3 ms with Node's streams, only for a
+ * character device: pipes, files and closed descriptors are not terminals.
  */
 export function isTerminal(descriptor: number): boolean {
   try {
@@ -108,9 +108,9 @@ async function readText(
 }
 
 /**
- * Standard input as text, for a program that must neither fail nor hold up the one that started it: at most
- * `maxBytes` of it, and what came within `withinMs`. All of it is taken from the pipe, so that the writer
- * never finds it closed.
+ * Standard input as text, for a program that must neither fail nor delay its parent: at most `maxBytes`, and
+ * only bytes that came within `withinMs`. Reads further bytes too, so that the writer never finds the pipe
+ * closed.
  */
 export async function readHookInput(limits: { maxBytes: number; withinMs: number }): Promise<string> {
   const decoder = new TextDecoder();
@@ -128,7 +128,7 @@ export async function readHookInput(limits: { maxBytes: number; withinMs: number
   }
 }
 
-/** The bytes of a file that the program carries, also one inside an executable; null where there is none. */
+/** The bytes of a file that is part of the program, also inside an executable; null without one. */
 export async function readCarried(path: string): Promise<Uint8Array | null> {
   const file = Bun.file(path);
   return (await file.exists()) ? new Uint8Array(await file.arrayBuffer()) : null;

@@ -1,16 +1,16 @@
-/** One event of an event stream. `name` is `message` where the stream gives none. */
+/** One event of an event stream. `name` is `message` for an event without a name. */
 interface ServerSentEvent {
   name: string;
   data: string;
 }
 
-/** The longest event that is kept. */
+/** Maximum length of an event; a longer one is dropped. */
 const maxCharacters = 1024 * 1024;
 
 /**
- * Returns a parser of `text/event-stream`. It takes pieces of the stream and gives the events that they
- * complete, in order; an event without data, or longer than 1 Mi characters, is dropped. Memory is bounded
- * whatever is sent. Never throws. Source: the HTML standard, 9.2.
+ * Returns a parser of `text/event-stream`. It takes pieces of the stream and returns the events that they
+ * complete, in order. An event without data or longer than 1 Mi characters is dropped, so memory is bounded.
+ * Never throws. Source: the HTML standard, 9.2.
  */
 export function createEventParser(): (bytes: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder();

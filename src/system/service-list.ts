@@ -1,24 +1,24 @@
 /** A part of a program that runs from the program's start to its stop. */
 export interface Service {
-  /** A noun, for messages. */
+  /** Name for messages, a noun. */
   name: string;
-  /** Without it the service runs from the moment it was made. */
+  /** A service without it runs from its creation on. */
   start?(): unknown;
   /** Called once, also when `start` failed. */
   stop?(): unknown;
 }
 
-/** The services of a program, as one. */
+/** All services of a program. */
 export interface ServiceList {
-  /** Rejects with the first error, once all that had started has stopped. A second call starts nothing. */
+  /** Rejects with the first error after all started services have stopped. A second call starts nothing. */
   start(): Promise<void>;
-  /** Waits for a start that is under way. Never rejects; a second call stops nothing. */
+  /** Waits for a running start first. Never rejects. A second call stops nothing. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts services in their order, each when the one before it has started, and stops them in reverse. One
- * that cannot be stopped is reported to `onError` and does not keep the others from stopping.
+ * Starts services one after another and stops them in reverse order. `onError` gets the error of a stop; the
+ * other services still stop.
  */
 export function createServiceList(
   services: readonly Service[],

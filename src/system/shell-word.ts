@@ -1,14 +1,14 @@
 import { visible } from "./visible.ts";
 
-/** One word of a POSIX shell command, exactly. Pure. */
+/** Quotes a text as one word of a POSIX shell command. Pure. */
 export function quoteShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /**
- * The same for people to read: bare where no shell would see more in it than the word, always on one line,
- * and with nothing that a terminal obeys: as `$'…'`, which bash, zsh and ksh know, where it has such
- * characters. Pure.
+ * One word of a shell command for people: unquoted when no shell gives it another meaning, always on one
+ * line, and without characters that control a terminal. A word with such characters is written as `$'…'`, for
+ * bash, zsh and ksh. Pure.
  */
 export function shellWord(text: string): string {
   if (/^[\w./:@%+-]+$/.test(text)) return text;

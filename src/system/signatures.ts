@@ -30,8 +30,7 @@ export function openSigningKey(pem: string): SigningKey | null {
 }
 
 /**
- * Whether `signature` is that of the text's UTF-8 bytes by the owner of `publicKey`. False for what is no
- * key.
+ * Whether `signature` is a signature of the text's UTF-8 bytes by `publicKey`; false for an invalid key.
  */
 export function isSignedBy(publicKey: string, text: string, signature: string): boolean {
   try {

@@ -7,32 +7,34 @@ export interface ServerSocket {
   close(reason: string): void;
 }
 
-/** What becomes of one connection. */
+/** The events of one connection. */
 export interface SocketHandler {
   open(socket: ServerSocket): void;
   message(text: string): void;
-  /** What waited was read. */
+  /** The viewer has read the waiting bytes. */
   drain(): void;
   closed(): void;
 }
 
-/** Turns a request into a WebSocket. The caller has been let in by then, and its origin looked at. */
+/** Turns a request into a WebSocket. The gate has already checked the caller and its origin. */
 export type SocketUpgrade = ReturnType<typeof createSocketUpgrade>;
 
-/** A message of a viewer: a piece of typing, or a word or two. */
+/** Maximum length of a viewer's message, which is text that a person typed or a command. */
 const maxMessageBytes = 64 * 1024;
-/** A viewer that answers no ping for this long has gone. */
+/** A viewer that answers no ping for this long is disconnected. */
 const idleSeconds = 60;
 
 export function createSocketUpgrade() {
-  const taken = new WeakMap<Request, Promise<void>>();
+  const upgraded = new WeakMap<Request, Promise<void>>();
   let server: Bun.Server<SocketHandler> | null = null;
   const open = new Set<() => void>();
   return {
     bind(bound: Bun.Server<SocketHandler>): void {
       server = bound;
     },
-    /** False when the request asks for none. Its answer is then the caller's; else there is none. */
+    /**
+     * False for a request that is not an upgrade; the caller answers it. An upgraded request has no answer.
+     */
     upgrade(request: Request, handler: SocketHandler): boolean {
       let leave = () => {};
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -50,19 +52,19 @@ export function createSocketUpgrade() {
         },
       };
       if (server?.upgrade(request, { data: counted }) !== true) return false;
-      taken.set(request, promise);
+      upgraded.set(request, promise);
       return true;
     },
-    /** Resolves when the socket that this request became is closed; null when it became none. */
-    ended: (request: Request): Promise<void> | null => taken.get(request) ?? null,
-    /** Closes all that are open. */
+    /** Resolves when the socket of this request is closed; null for a request without a socket. */
+    ended: (request: Request): Promise<void> | null => upgraded.get(request) ?? null,
+    /** Closes all open sockets. */
     close(): void {
       for (const leave of [...open]) leave();
     },
   };
 }
 
-/** The server's side of every socket: each is served by the handler that it was upgraded with. */
+/** Passes the events of each socket to the handler of its upgrade. */
 export const socketEvents: Bun.WebSocketHandler<SocketHandler> = {
   maxPayloadLength: maxMessageBytes,
   idleTimeout: idleSeconds,

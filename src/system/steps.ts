@@ -9,5 +9,5 @@ export interface Steps {
   after(label: string): void;
 }
 
-/** No observer: what the product runs with. */
+/** Steps without an observer, as in production. */
 export const quietSteps: Steps = { before() {}, after() {} };

@@ -1,6 +1,6 @@
 import { messageOf } from "./errors.ts";
 
-/** Why files cannot be used, as SQLite or the operating system reports it. */
+/** Why a file cannot be used, from the error of SQLite or the operating system. */
 export type StorageFault =
   | "full"
   | "forbidden"
@@ -27,7 +27,7 @@ const kinds: readonly (readonly [RegExp, StorageFault])[] = [
   [/^(SQLITE_IOERR|EIO)/, "broken"],
 ];
 
-/** What people can do about each, as a clause. */
+/** A clause for people about each fault, with a remedy if there is one. */
 export const storageAdvice: Record<StorageFault, string> = {
   full: "the disk is full; make room and try again",
   forbidden: "it may not be written by this user, or its disk is read-only",
@@ -43,40 +43,40 @@ export const storageAdvice: Record<StorageFault, string> = {
 };
 
 /**
- * SQLite has one code for all that a statement asks for in vain. Ours are right for a file that nobody
- * altered.
+ * SQLite has one code for every invalid statement. Our statements are valid, so these messages mean that the
+ * file was altered.
  */
 const alteredFile =
   /^no such (?:table|column|index|view)\b|\bhas no column named\b|^ON CONFLICT clause does not match/;
 
 /**
- * System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`).
+ * System calls that only read. `open` may be for reading or writing; `failedToRead` marks the former.
  */
 const readingCalls = /^(?:read|scandir|readlink|realpath|l?stat|fstat|access)$/;
 
-/** The fault of files that an error reports, with its code; null for anything else. Pure. */
+/** The storage fault that an error reports, with its code; null for other errors. Pure. */
 export function storageFaultOf(error: unknown): { fault: StorageFault; code: string } | null {
   const { code, syscall, opened } = (error ?? {}) as Record<"code" | "syscall" | "opened", unknown>;
   // The same codes occur for addresses and processes.
   if (typeof code !== "string" || /^(?:kill|listen|bind|connect)$/.test(String(syscall))) return null;
-  // A folder that is there already is no failure: something else is in its place.
-  const inTheWay = code === "EEXIST" && syscall === "mkdir";
+  // `mkdir` accepts an existing folder, so another kind of file is in its place.
+  const isFileInPlace = code === "EEXIST" && syscall === "mkdir";
   const altered = code === "SQLITE_ERROR" && alteredFile.test(messageOf(error));
   const known = kinds.find(([pattern]) => pattern.test(code))?.[1];
-  const fault = altered ? "damaged" : inTheWay ? "file" : known;
+  const fault = altered ? "damaged" : isFileInPlace ? "file" : known;
   if (fault === undefined) return null;
   const toRead = opened === "to read" || readingCalls.test(String(syscall));
   return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };
 }
 
 /**
- * `error`, which came of opening a file to read it: the system reports that it was opened, and not what for.
+ * Marks `error` as a failure to open a file for reading, which the error of the system does not say.
  */
 export function failedToRead(error: unknown): unknown {
   return error instanceof Error ? Object.assign(error, { opened: "to read" }) : error;
 }
 
-/** `error`, which came of using the file `name`: SQLite does not say which one. The first name stays. */
+/** Adds the file name to `error`, since SQLite does not report it. An existing name stays. */
 export function ofFile(error: unknown, name: string): unknown {
   const named = storageFaultOf(error) === null || fileOf(error) !== undefined;
   return named ? error : Object.assign(error as Error, { file: name });
@@ -88,7 +88,8 @@ function fileOf(error: unknown): string | undefined {
 }
 
 /**
- * One sentence for callers: no path and nothing of what was to be written. Null for any other error. Pure.
+ * Describes a storage fault in one sentence for callers, without a path or content; null for other errors.
+ * Pure.
  */
 export function tellStorageFault(error: unknown, what?: string): string | null {
   const found = storageFaultOf(error);
@@ -97,7 +98,7 @@ export function tellStorageFault(error: unknown, what?: string): string | null {
 }
 
 /**
- * `error` on one line of a log that is this user's own: a fault of files with its path, any other as it is.
+ * Describes `error` on one line of this user's log: a storage fault with its path, another error unchanged.
  * Pure.
  */
 export function faultLine(error: unknown): string {

@@ -7,7 +7,7 @@ import { createProcesses, type Processes } from "./processes.ts";
 import { quietSteps, type Steps } from "./steps.ts";
 import { createFolderWatch, type FolderWatch } from "./watch.ts";
 
-/** All access to the outside world, as a composition root hands them on. */
+/** All access to the outside world, created by a composition root. */
 export interface System {
   clock: Clock;
   ids: Ids;

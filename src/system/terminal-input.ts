@@ -1,4 +1,4 @@
-/** One thing that came in from the terminal. */
+/** One input event of a terminal. */
 export type TerminalInput =
   | { kind: "text"; text: string }
   /**
@@ -10,11 +10,11 @@ export type TerminalInput =
   /** The whole of a bracketed paste; CR, CR LF and LF are one `\n` each. */
   | { kind: "paste"; text: string };
 
-/** What the parser remembers between two reads. */
+/** State of the parser between two reads. */
 export interface ParserState {
-  /** Bytes of a character whose end has not come yet. */
+  /** Bytes of an incomplete character. */
   carry: Uint8Array;
-  /** An escape sequence or paste whose end has not come yet, from its first character on. */
+  /** An incomplete escape sequence or paste, from its first character on. */
   open: string;
   pasting: boolean;
 }
@@ -24,8 +24,8 @@ export const emptyParser: ParserState = { carry: new Uint8Array(), open: "", pas
 const PASTE_END = "\x1b[201~";
 
 /**
- * Reads bytes. The events do not depend on how the stream was cut into reads, except that adjacent text comes
- * in as many pieces. Never throws; bytes that are no UTF-8 become U+FFFD.
+ * Parses bytes. The events do not depend on the boundaries of the reads, except that text comes in as many
+ * pieces. Never throws; invalid UTF-8 becomes U+FFFD.
  */
 export function parseInput(
   state: ParserState,
@@ -55,12 +55,12 @@ export function parseInput(
   return { state: { carry: new Uint8Array(all.subarray(complete)), open: rest, pasting }, events };
 }
 
-/** Whether a lone ESC or a sequence without its end is waiting, so that `flushInput` will be due. */
+/** Whether a lone ESC or an incomplete sequence is pending, which `flushInput` must end. */
 export function awaitsSequence(state: ParserState): boolean {
   return state.open.length > 0 && !state.pasting;
 }
 
-/** No more bytes came for a while: a lone ESC was the Escape key, half a sequence is given up. */
+/** Ends pending input after a pause: a lone ESC is the Escape key, an incomplete sequence is unknown. */
 export function flushInput(state: ParserState): { state: ParserState; events: TerminalInput[] } {
   if (!awaitsSequence(state)) return { state, events: [] };
   const name = state.open === "\x1b" ? "Escape" : "unknown";
@@ -69,7 +69,7 @@ export function flushInput(state: ParserState): { state: ParserState; events: Te
 
 interface Step {
   events: TerminalInput[];
-  /** Characters used up. */
+  /** Number of consumed characters. */
   length: number;
 }
 
@@ -101,7 +101,7 @@ const FINAL_KEYS: Readonly<Record<string, string>> = {
   Z: "BTab",
 };
 
-/** Reads a sequence that begins with ESC; null when its end has not come yet. */
+/** Reads a sequence that begins with ESC; null when it is incomplete. */
 function readEscape(rest: string): Step | null {
   const second = rest[1];
   if (second === undefined) return null;
@@ -110,7 +110,7 @@ function readEscape(rest: string): Step | null {
     const prefix = /^\x1b(?:\[[\x20-\x3f]*|O)/.exec(rest)?.[0] ?? "";
     const final = rest[prefix.length];
     if (final === undefined) return null;
-    // Anything but a final byte breaks the sequence off and counts by itself.
+    // Any byte but a final one ends the sequence and is read separately.
     if (!/[\x40-\x7e]/.test(final)) return unnamed(prefix.length);
     const whole = prefix + final;
     if (whole === "\x1b[200~") return { events: [{ kind: "paste_started" }], length: whole.length };
@@ -129,7 +129,7 @@ function unnamed(length: number): Step {
   return { events: [{ kind: "key", name: "unknown" }], length };
 }
 
-/** How many bytes at the end begin a character that is not complete. */
+/** Number of bytes at the end that belong to an incomplete character. */
 function incompleteTail(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

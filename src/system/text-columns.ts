@@ -1,4 +1,4 @@
-/** Columns that a text takes, character by character as terminals count them. */
+/** Columns of a text, counted by character as terminals do. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const char of text) width += Bun.stringWidth(char);
@@ -6,8 +6,8 @@ export function widthOf(text: string): number {
 }
 
 /**
- * Breaks a text into rows of at most `columns` columns, at any character, and at each newline. Always at
- * least one row. A tab becomes four blanks and any other control character a visible stand-in.
+ * Breaks a text into rows of at most `columns` columns, at any character and at each newline; at least one
+ * row. A tab becomes four blanks; another control character becomes a visible symbol.
  */
 export function wrapText(text: string, columns: number): string[] {
   const rows: string[] = [];
@@ -29,7 +29,7 @@ export function wrapText(text: string, columns: number): string[] {
   return rows;
 }
 
-/** The text cut to one row, never wider than `columns`, with `…` when something is missing. */
+/** Cuts a text to one row of at most `columns` columns, with `…` when text is missing. */
 export function cutText(text: string, columns: number): string {
   const lines = text.split("\n");
   const line = visibleText(lines[0] ?? "");

@@ -1,6 +1,6 @@
 import { parseTimestamp } from "./clock.ts";
 
-/** A moment as a calendar and a clock on a wall show it. `month` from 1; a `day` beyond its month runs on. */
+/** A local date and time. `month` counts from 1; a `day` beyond its month continues in the next one. */
 export interface WallTime {
   year: number;
   month: number;
@@ -9,7 +9,7 @@ export interface WallTime {
   minute: number;
 }
 
-/** What a wall in `zone` (IANA name, or null for this host's) shows; null when there is no such zone. */
+/** The local time in `zone` (an IANA name, or null for the zone of this host); null for an unknown zone. */
 export function wallTimeAt(epochMs: number, zone: string | null): WallTime | null {
   const offset = offsetMsAt(epochMs, zone);
   if (offset === null) return null;
@@ -24,8 +24,8 @@ export function wallTimeAt(epochMs: number, zone: string | null): WallTime | nul
 }
 
 /**
- * A timestamp for people: `15:00` on a clock in `zone`, with its date where that is another day than `nowMs`.
- * Other text is returned unchanged.
+ * A timestamp for people: `15:00` in `zone`, with the date when it is not the day of `nowMs`. Returns other
+ * text unchanged.
  */
 export function localTime(at: string, nowMs: number, zone: string | null = null): string {
   const atMs = parseTimestamp(at);
@@ -36,7 +36,7 @@ export function localTime(at: string, nowMs: number, zone: string | null = null)
   return isToday ? time : `${moment.year}-${twoDigits(moment.month)}-${twoDigits(moment.day)} ${time}`;
 }
 
-/** The same with its date and seconds: `2026-11-25 03:12:07`. */
+/** A timestamp for people with date and seconds: `2026-11-25 03:12:07`. */
 export function localDateTime(at: string, zone: string | null = null): string {
   const atMs = parseTimestamp(at);
   const moment = atMs === null ? null : wallTimeAt(atMs, zone);
@@ -50,14 +50,14 @@ export function localDateTime(at: string, zone: string | null = null): string {
 const twoDigits = (value: number) => String(value).padStart(2, "0");
 
 /**
- * When a wall in `zone` shows `wall`, milliseconds since the epoch; null when there is no such zone. An hour
- * that a clock change leaves out is the one after it.
+ * The epoch milliseconds of the local time `wall` in `zone`; null for an unknown zone. A time that a clock
+ * change skips is an hour later.
  */
 export function epochOfWallTime(wall: WallTime, zone: string | null): number | null {
   const asUtc = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute);
   const first = offsetMsAt(asUtc, zone);
   if (first === null) return null;
-  // The offset that holds at the moment itself, not at the same digits in UTC.
+  // The offset at that moment, not at the same time in UTC.
   const second = offsetMsAt(asUtc - first, zone) ?? first;
   return asUtc - second;
 }

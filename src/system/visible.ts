@@ -1,36 +1,37 @@
 /**
- * Text that others wrote, for terminals and prompts (security.md 7). Characters that move the cursor, change
- * how what follows is drawn, reverse its direction, break a line or show nothing at all: controls (C0, DEL,
- * C1), bidi controls, U+2028 and U+2029, zero-width and tag characters. Joiners and variation selectors stay:
- * emoji and scripts need them.
+ * Unsafe characters in text of others, for terminals and prompts (security.md 7): they move the cursor,
+ * change the style or the direction of text, break a line or are invisible. These are controls (C0, DEL, C1),
+ * bidi controls, U+2028 and U+2029, zero-width and tag characters. Joiners and variation selectors are
+ * allowed, since emoji and scripts need them.
  */
 const hostile =
   /[[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\n\t\u034f\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]/gv;
 
-/** Each of them as `\uXXXX`; newlines and tabs stay. A JSON document remains one, of the same value. */
+/** Escapes unsafe characters as `\uXXXX`, except newlines and tabs. A JSON document keeps its value. */
 export function visible(text: string): string {
   return text.replace(hostile, escaped);
 }
 
-/** The same on one line: whitespace is one blank each time, and none is at the ends. */
+/** Like `visible`, on one line: each run of whitespace becomes one blank, and the ends are trimmed. */
 export function visibleLine(text: string): string {
   return visible(text.replace(/\s+/g, " ").trim());
 }
 
 /**
- * The same in double quotes, which it has none of itself; at most `maxLength` characters, then an ellipsis.
+ * Like `visibleLine`, in double quotes; inner double quotes become single ones. At most `maxLength`
+ * characters, the last one an ellipsis for a longer text.
  */
 export function quotedLine(text: string, maxLength: number): string {
   const line = visibleLine(text).replaceAll('"', "'");
   return `"${line.length > maxLength ? `${line.slice(0, maxLength - 1)}…`.toWellFormed() : line}"`;
 }
 
-/** The same for a cell of a table: as wide as it is, on one line. */
+/** Like `visible`, for a cell of a table: newlines and tabs become blanks. */
 export function visibleCell(text: string): string {
   return visible(text.replace(/[\n\t]/g, " "));
 }
 
-/** Without any of them, nor variation selectors, in which text can be hidden from a person: for prompts. */
+/** Removes unsafe characters and variation selectors, which can hide text from a person: for prompts. */
 export function withoutInvisible(text: string): string {
   return text
     .toWellFormed()
@@ -46,14 +47,14 @@ function escaped(character: string): string {
 }
 
 /**
- * What of a prompt may reach a terminal: CR and CRLF become LF; every other C0 control save TAB, DEL and the
- * C1 controls are dropped, so that no escape sequence ends the paste; newlines at the end go.
+ * Prepares a prompt for a terminal: CR and CRLF become LF; other C0 controls except TAB, DEL and C1 controls
+ * are removed, so that no escape sequence ends the paste; final newlines are removed.
  */
 export function stripControl(text: string): string {
   return dropControl(text).replace(/\n+$/, "");
 }
 
-/** The same without a word on newlines at the end: for text that is typed among keys. */
+/** Like `stripControl`, but keeps final newlines: for text that is typed between keys. */
 export function dropControl(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
 }

@@ -1,14 +1,14 @@
 import { type FSWatcher, watch } from "node:fs";
 
 /**
- * Reports that something in a folder may have changed. A hint, never the truth: events may be missed, doubled
- * or late, so a listener looks for itself and also looks now and then unasked.
+ * Reports possible changes in a folder. It is a hint: events may be missed, doubled or late, so a listener
+ * reads the folder itself and also polls.
  */
 export interface FolderWatch {
   /**
-   * Calls `listener` with the name inside `folder` (null when unknown) after a change in it, not below it. A
-   * folder that is absent or cannot be watched is silent. Returns the function that ends it; ending twice is
-   * safe.
+   * Calls `listener` after a change in `folder`, not below it, with the changed name (null when unknown). A
+   * folder that is absent or cannot be watched reports nothing. Returns the function that ends the watch;
+   * ending twice is safe.
    */
   watchFolder(folder: string, listener: (name: string | null) => void): () => void;
 }

@@ -1,4 +1,4 @@
-/** What a YAML text says. Throws when it is none. */
+/** Parses a YAML text. Throws for invalid text. */
 export function parseYaml(text: string): unknown {
   return Bun.YAML.parse(text);
 }

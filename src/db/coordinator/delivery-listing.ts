@@ -9,10 +9,10 @@ const { deliveries, deliveryItems } = schema;
 
 export type DeliveryFile = Store;
 
-/** `epoch` in the file when nobody said which. */
+/** `epoch` in the file for an item without one. */
 export const unknownEpoch = -1;
 
-/** Deliveries of one rule that fail for long. */
+/** Deliveries of one rule that have failed for a long time. */
 interface DeliveryTrouble {
   rule: string;
   pending: number;
@@ -23,11 +23,11 @@ interface DeliveryTrouble {
 
 export interface DeliveryListing {
   list(query: DeliveryQuery): DeliveryList;
-  /** Attempted since `pendingMs` without success, or given up after `givenUpMs`. */
+  /** Rules with deliveries that failed since before `pendingMs`, or that were given up after `givenUpMs`. */
   troubles(since: { pendingMs: number; givenUpMs: number }): DeliveryTrouble[];
 }
 
-/** What is in the file now, also while a server writes it. Throws for one that is absent or damaged. */
+/** Reads the file, also while a server writes it. Throws for an absent or damaged file. */
 export function openDeliveriesForReading(path: string): DeliveryListing & { close(): void } {
   const checks = { schema, migrations: coordinatorMigrations, checkedBytes: 2 ** 24 };
   const store = openStoreForReading({ path, ...checks });
@@ -62,7 +62,7 @@ export function listing({ db }: Pick<DeliveryFile, "db">): DeliveryListing {
           pending: sql<number>`sum(state = 'pending')`,
           givenUp: sql<number>`sum(state = 'given_up')`,
           sinceMs: sql<number>`min(first_attempt_ms)`,
-          // SQLite takes it from the row of the greatest sequence.
+          // SQLite takes it from the row with max(seq).
           lastError: deliveries.lastError,
           newest: sql<number>`max(seq)`,
         })

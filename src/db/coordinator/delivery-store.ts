@@ -16,11 +16,11 @@ export interface NewEntry {
   rule: string;
   target: Delivery["target"];
   item: DeliveredItem;
-  /** Of the delivery when it makes one, and when the item was withdrawn before. */
+  /** Due time of a new delivery, and of a withdrawn one that is sent after all. */
   dueMs: number;
-  /** Joins a delivery of its rule that gathers and is not due yet, or makes one that gathers. */
+  /** Whether the item joins a gathering delivery of its rule that is not due, or starts one. */
   gathers: boolean;
-  /** The same id may stand for a later condition of the same kind, such as a gateway that died again. */
+  /** Whether a later condition may have the same id, such as the next death of a gateway. */
   mayRecur: boolean;
 }
 
@@ -35,42 +35,42 @@ export interface PendingDelivery {
   items: DeliveredItem[];
 }
 
-/** The outbox. What changes it is on disk when it returns, unless it says otherwise. */
+/** The outbox. Changes are on disk when a method returns, unless the method says otherwise. */
 export interface DeliveryStore extends DeliveryListing {
   /**
-   * Makes the deliveries of these items in one transaction. An item that its rule has already is left alone,
-   * also when one of the two epochs is unknown; one that was withdrawn is sent after all, in its delivery
-   * where nothing of that was sent. One that may recur and was gone for ten minutes or more is another one
-   * with the same id.
+   * Creates the deliveries of these items in one transaction. An item that its rule already has is skipped,
+   * also when one of the two epochs is unknown. A withdrawn item is sent after all, in its old delivery if
+   * that sent nothing. An item that may recur and was gone for ten minutes or more counts as a new one.
    */
   enqueue(entries: readonly NewEntry[], nowMs: number): void;
   /**
-   * Pending deliveries of a rule that are due, the longest first; also those that only a clock that was set
-   * back holds up.
+   * Due deliveries of a rule, the longest due first. Also returns deliveries that seem far in the future
+   * because the clock was set back.
    */
   due(rule: string, nowMs: number, options: { limit: number; except: readonly number[] }): PendingDelivery[];
-  /** When the next delivery of a rule is due of those that are not in `except`; null when none is pending. */
+  /** Due time of a rule's next delivery that is not in `except`; null when none is pending. */
   nextDueMs(rule: string, except: readonly number[]): number | null;
-  /** These items wait no more. A loss of power may undo it. */
+  /** Records that these items no longer wait. A power failure may undo it. */
   leave(items: readonly ItemOfRule[], nowMs: number): void;
-  /** What waited when that was last written. */
+  /** Items that wait, as last written. */
   present(): ItemOfRule[];
   /**
-   * One attempt begins: no item joins it any more. Without a result it is due again at `retryMs`. A loss of
-   * power may undo it where the delivery does not gather: the same is sent again then, with the same id.
+   * Records the start of an attempt; no further item joins the delivery. Without a result it is due again at
+   * `retryMs`. A power failure may undo this for a delivery that does not gather; it is then sent again with
+   * the same id.
    */
   begin(
     seq: number,
     attempt: { nowMs: number; retryMs: number; withdrawn: readonly string[]; gathers: boolean },
   ): void;
   hold(seq: number, dueMs: number): void;
-  /** A loss of power may undo it: the same delivery is attempted once more then. */
+  /** Records a result. A power failure may undo it; the delivery is then attempted again. */
   settle(seq: number, result: Settled): void;
   /** Withdraws the pending deliveries of rules that are not among `rules`. */
   withdrawOthers(rules: readonly string[], nowMs: number): void;
   /**
-   * Removes ended deliveries beyond `count` and older than `beforeMs`, but none that `isKept`. Returns how
-   * many.
+   * Removes ended deliveries beyond `count` or older than `beforeMs`, except those with an item that
+   * `isKept`. Returns their number.
    */
   prune(bounds: { count: number; beforeMs: number }, isKept: (itemId: string) => boolean): number;
   close(): void;
@@ -87,22 +87,22 @@ type Settled =
   | { state: "withdrawn"; atMs: number; error: string | null }
   | { state: "delivered"; atMs: number };
 
-/** A delivery grows to so many items. */
+/** Items in one delivery at most. */
 const maxItems = 100;
 /**
- * Nothing is planned for so late, a day of quiet hours or of a digest included: the clock was set back
- * meanwhile.
+ * Later than any planned time, even after a day of quiet hours or of a digest: such a due time means that the
+ * clock was set back.
  */
 const farMs = 25 * 3_600_000;
 const pruneAtOnce = 500;
-/** An item that was gone for less is the same one. */
+/** An item that comes back sooner is the same item. */
 const recurrenceMs = 600_000;
 
 export function openDeliveryStore(options: {
   path: string;
   clock: Clock;
   steps: Steps;
-  /** Of a new delivery. */
+  /** Creates the id of a delivery. */
   makeId: () => string;
 }): DeliveryStore {
   const store = openStore({ ...options, migrations: coordinatorMigrations, checkedBytes: 2 ** 24 });
@@ -380,7 +380,7 @@ const itemIs = (rule: string, itemId: string, { epoch, occurrence }: { epoch: nu
     eq(deliveryItems.occurrence, occurrence),
   );
 
-/** The newest row of the same item: an epoch that is unknown on one side is no other one. Pure. */
+/** The newest row of the same item. An unknown epoch matches every epoch. Pure. */
 function sameItem<Row extends { epoch: number }>(rows: readonly Row[], epoch: number): Row | undefined {
   return (
     rows.find((row) => row.epoch === epoch) ??

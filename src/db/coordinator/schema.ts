@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /**
- * deliveries.sqlite, one for each registry of agents: what is to be sent to the outside, and what became of
- * it. Times are epoch milliseconds. Source: decision 52.
+ * deliveries.sqlite, one for each registry of agents: deliveries to the outside and their results. Times are
+ * epoch milliseconds. Source: decision 52.
  */
 export const deliveries = sqliteTable(
   "deliveries",
@@ -17,7 +17,7 @@ export const deliveries = sqliteTable(
     gathers: integer({ mode: "boolean" }).notNull(),
     attempts: integer().notNull(),
     createdMs: integer("created_ms").notNull(),
-    /** When it is attempted next, while it is pending. */
+    /** Time of the next attempt of a pending delivery. */
     dueMs: integer("due_ms").notNull(),
     firstAttemptMs: integer("first_attempt_ms"),
     endedMs: integer("ended_ms"),
@@ -35,8 +35,8 @@ export const deliveries = sqliteTable(
 );
 
 /**
- * An item is sent by a rule once, and once more each time that it comes again after it was gone
- * (`occurrence`, from 1). `epoch` -1: nobody said which instance of the agent it is about.
+ * A rule sends an item once, and once more each time the item comes back (`occurrence`, from 1). `epoch` -1:
+ * the instance of the agent is unknown.
  */
 export const deliveryItems = sqliteTable(
   "delivery_items",
@@ -51,9 +51,9 @@ export const deliveryItems = sqliteTable(
     agentName: text("agent_name").notNull(),
     kind: text().notNull(),
     itemJson: text("item_json").notNull(),
-    /** It ended before it was sent. */
+    /** Whether the item ended before it was sent. */
     withdrawn: integer({ mode: "boolean" }).notNull(),
-    /** When it was first seen to wait no more; null while it waits. */
+    /** When the item was first seen to be gone; null while it waits. */
     goneMs: integer("gone_ms"),
   },
   (table) => [

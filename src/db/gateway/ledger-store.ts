@@ -8,43 +8,43 @@ import { ledger } from "./schema.ts";
 
 export type LedgerTurn = Omit<LedgerEntry, "seq">;
 
-/** RFC 3339 with the offset +00:00 and milliseconds, as we write times: they compare as text. */
+/** RFC 3339 with the offset +00:00 and milliseconds, so that times compare as text. */
 interface LedgerPeriod {
   since?: string;
   until?: string;
 }
 
-/** The ledger's part of queue.sqlite: the turns of the agent and what they used. */
+/** The ledger's part of queue.sqlite: the turns of the agent and their tokens. */
 export interface LedgerStore {
-  /** Since when turns count; null before `begin`. */
+  /** Time from which turns count; null before `begin`. */
   since(): string | null;
-  /** Once. Returns its argument. */
+  /** Sets the time from which turns count; call once. Returns its argument. */
   begin(sinceUtc: string): string;
   has(turnId: string): boolean;
   hasRequest(requestId: string): boolean;
-  /** A turn with these times and counts under another id: tools copy a conversation that is continued. */
+  /** Whether another id has a turn with the same times and counts: tools copy a continued conversation. */
   hasCopy(turn: LedgerTurn): boolean;
   read(turnId: string): LedgerTurn | null;
   /**
-   * All or none. A turn that is known takes on its new counts. Not synced: what a loss of power undoes is
-   * read again from where it came.
+   * Records all turns or none; a known turn gets its new counts. Not synced: turns that a power failure loses
+   * are read again from their source.
    */
   record(turns: readonly LedgerTurn[]): void;
-  /** Newest first; `more`: older ones follow. */
+  /** Newest first. `more`: whether older entries follow. */
   page(options: LedgerPeriod & { limit: number; before?: number }): { entries: LedgerEntry[]; more: boolean };
   /** The newest day first. */
   groups(period: LedgerPeriod): LedgerGroup[];
-  /** Of the turns that have tokens. */
+  /** Sum over the turns with tokens. */
   total(): Tokens & { turns: number };
 }
 
-/** What can be read beside a gateway. */
+/** The methods that other processes may use beside a gateway. */
 export type LedgerReader = Pick<LedgerStore, "page" | "groups" | "since">;
 
 const { seq: _, ...columns } = getTableColumns(ledger);
 
-/** What a later look at a turn changes. */
-const grown = [
+/** Columns that a later read of a turn updates. */
+const updatedColumns = [
   "status",
   "covered",
   "model",
@@ -94,7 +94,7 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
   const upsert = prepare<Omit<Row, "seq">>(
     client,
     `${insertText(ledger, Object.keys(columns) as (keyof typeof columns)[])}
-       ON CONFLICT (turn_id, part) DO UPDATE SET ${grown.map((name) => `${name} = excluded.${name}`).join(", ")}`,
+       ON CONFLICT (turn_id, part) DO UPDATE SET ${updatedColumns.map((name) => `${name} = excluded.${name}`).join(", ")}`,
   );
   const dropParts = prepare<{ turnId: string; parts: number }>(
     client,
@@ -193,14 +193,14 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
 }
 
 /**
- * The groups of a ledger beside its gateway, or while none runs. Throws for a file that is absent, damaged or
- * of another version.
+ * Reads the groups of a ledger, with or without a running gateway. Throws for a file that is absent, damaged
+ * or of another version.
  */
 export function readLedgerGroups(path: string, period: LedgerPeriod): LedgerGroup[] {
   return readLedger(path, (store) => store.groups(period));
 }
 
-/** The same of anything that a ledger has. */
+/** Calls `read` with the ledger at `path`; see `readLedgerGroups`. */
 export const readLedger = <T>(path: string, read: (store: LedgerReader) => T): T =>
   readGatewayDatabase(path, (store) => read(ledgerStoreOn(store)));
 

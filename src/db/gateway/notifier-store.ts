@@ -7,7 +7,7 @@ import { prepare, selectList } from "../statement.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { mailNotifier, notifierAudit } from "./schema.ts";
 
-/** What the notifier remembers between cycles and restarts. Times are RFC 3339 text. */
+/** State of the notifier between cycles and restarts. Times are RFC 3339 text. */
 export interface NotifierMemory {
   lastPollAtUtc: string | null;
   lastNotificationAtUtc: string | null;
@@ -17,33 +17,36 @@ export interface NotifierMemory {
 
 export type NewAuditRow = Omit<NotifierAuditRow, "audit_id">;
 
-/** The notifier's part of queue.sqlite. What changes something is on disk when it returns. */
+/** The notifier's part of queue.sqlite. Changes are on disk when a method returns. */
 export interface NotifierStore {
   read(): { config: NotifierConfig; memory: NotifierMemory } | null;
   saveConfig(config: NotifierConfig, updatedAtUtc: string): void;
   /**
-   * One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id.
+   * Records the audit row of a poll and the new state of the notifier in one transaction. Returns the row's
+   * id.
    */
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
   /** Times of the newest polls that woke the agent, RFC 3339, newest first. */
   newestWakes(limit: number): string[];
   /**
-   * The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other
-   * request, and when 2000 polls came after it.
+   * The mail of a wake-up request, oldest first, from its audit row; empty for other requests and after 2000
+   * later polls.
    */
   mailOfWake(requestId: string): MailSummaryEntry[];
-  /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */
+  /** Rows before `before`, newest first, up to `limit` or 8 MiB. `more`: whether older rows follow. */
   audit(options: { limit: number; before?: number }): { rows: NotifierAuditRow[]; more: boolean };
 }
 
-/** So many audit rows are kept; older ones go a batch at a time. */
+/** Number of audit rows to keep; older ones are removed in batches. */
 const keptRows = 20_000;
 const pruneEvery = 256;
 
-/** No index finds the row of a request, and each may be some kilobytes. */
+/**
+ * Rows that `mailOfWake` searches: no index finds the row of a request, and a row may have some kilobytes.
+ */
 const rowsLookedAt = 2000;
 
-/** A row holds up to a thousand notices. */
+/** Rows per query, since a row holds up to a thousand notices. */
 const rowsAtOnce = 32;
 const maxAuditChars = 8 * 2 ** 20;
 
@@ -72,7 +75,7 @@ export type Notified = Static<typeof Notified>;
 
 export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
   const { db } = store;
-  // Read at every turn of the notifier, which each acceptance wakes.
+  // A prepared statement: each acceptance wakes the notifier, which reads the row.
   const stored = prepare<object, typeof mailNotifier.$inferSelect>(
     store.client,
     `SELECT ${selectList(getTableColumns(mailNotifier))} FROM gateway_mail_notifier`,
@@ -90,7 +93,7 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         };
       }
       return {
-        // Written before a field was added.
+        // Defaults for fields that rows of earlier versions lack.
         config: {
           ...addedFields,
           ...parseColumn(StoredConfig, row.configJson, "config_json of the notifier"),

@@ -8,7 +8,7 @@ import { insertText, prepare, selectList } from "../statement.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { reminderFirings, reminders } from "./schema.ts";
 
-/** What a report of a reminder's loss needs: none of its texts. */
+/** Fields for the report of a reminder's loss, without its texts. */
 const lossFields = {
   ...Type.Pick(ReminderRecord, ["reminder_id", "mode", "delivery_kind", "ranking", "paused"]).properties,
   independent: Type.Boolean(),
@@ -21,8 +21,8 @@ const LostReminder = Type.Object(lossFields);
 export type LostReminder = Static<typeof LostReminder>;
 
 /**
- * A reminder as the gateway holds it: of its record what it does not share with others or with the clock. A new
- * field is optional: a row of an earlier version lacks it, and a row that does not fit counts as damaged.
+ * A stored reminder: the fields of its record that depend neither on other reminders nor on the clock. A new
+ * field must be optional, because rows of earlier versions lack it and an invalid row counts as damaged.
  */
 const StoredReminder = Type.Object({
   ...lossFields,
@@ -32,37 +32,37 @@ const StoredReminder = Type.Object({
   cron: Nullable(Type.String()),
   time_zone: Nullable(Type.String()),
   last_request_id: Nullable(Type.String()),
-  /** The delivery under way. A start that finds one does not know whether the agent got it. */
+  /** The running delivery. After a restart it is unknown whether the agent got it. */
   executing_request_id: Nullable(Type.String()),
 });
 export type StoredReminder = Static<typeof StoredReminder>;
 
-/** What the former process left. */
-interface LeftReminders {
+/** Reminders that the previous process left. */
+interface PreviousReminders {
   kept: StoredReminder[];
   /** `lostAtUtc`: when a clean stop reported them; null after a crash. */
   lost: LostReminder[];
   lostAtUtc: string | null;
-  /** Ids of durable ones whose row cannot be read. */
+  /** Ids of durable reminders with an unreadable row. */
   damaged: string[];
 }
 
 /**
- * The reminders' part of queue.sqlite. What changes a durable reminder is on disk when it returns. Of the
- * others just enough is kept, without a sync, to report what a gateway took with it.
+ * The reminders' part of queue.sqlite. Changes of a durable reminder are on disk when a method returns. Other
+ * reminders are stored without a sync, and only with the fields for the report of their loss.
  */
 export interface ReminderStore {
-  left(): LeftReminders;
-  /** Removes those that are lost or damaged: the next start does not find them. */
-  forget(left: LeftReminders): void;
+  left(): PreviousReminders;
+  /** Removes lost and damaged reminders, so that the next start does not report them again. */
+  forget(left: PreviousReminders): void;
   /**
-   * All or none. `durable`: on disk when it returns, as it must be where one was durable before or is now.
+   * Saves all reminders or none. `durable`: sync, which is required when a reminder is or was durable.
    */
   save(changed: readonly StoredReminder[], how: { durable: boolean }): void;
   remove(reminder: Pick<StoredReminder, "reminder_id" | "durable">): void;
-  /** A clean stop has reported those that are not durable. */
+  /** Records that a clean stop reported the reminders that are not durable. */
   markLost(atUtc: string): void;
-  /** A delivery ended: `left` replaces its reminder, null when that is gone. */
+  /** Records an ended delivery. `left`: the updated reminder; null removes it. */
   end(
     reminder: Pick<StoredReminder, "reminder_id" | "durable">,
     left: StoredReminder | null,
@@ -72,7 +72,7 @@ export interface ReminderStore {
   firings(limit: number): ReminderFiring[];
 }
 
-/** So many firings are kept; older ones go a batch at a time. */
+/** Number of firings to keep; older ones are removed in batches. */
 const keptFirings = 200;
 const pruneEvery = 50;
 
@@ -98,7 +98,7 @@ export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
 
   return namingFile(store, {
     left() {
-      const left: LeftReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
+      const left: PreviousReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
       for (const { reminderId, durable, reminderJson, lostAtUtc } of all.all()) {
         try {
           const where = `reminder_json of ${reminderId}`;

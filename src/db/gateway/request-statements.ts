@@ -9,17 +9,17 @@ const { instance, requests } = schema;
 type RequestRow = typeof requests.$inferSelect;
 
 /**
- * A longer payload is not read where many rows are: a prompt may have 8 MiB, and no control intent is long.
+ * Lists do not read a longer payload: a prompt may have 8 MiB, and control intents are short.
  */
 const listedPayloadBytes = 16 * 1024;
 
 const { payloadJson: _, ...otherColumns } = getTableColumns(requests);
 const every = selectList(getTableColumns(requests));
-/** A row of a list: of a long payload only the turn it names. */
+/** Columns of a list; a long payload is reduced to its turn id. */
 const listed = `${selectList(otherColumns)}, CASE WHEN octet_length(payload_json) <= ${listedPayloadBytes}
   THEN payload_json ELSE json_object('turn_id', turn_id) END AS payloadJson`;
 
-/** Which instance of the agent the queue serves (ruling 5). */
+/** The instance of the agent that the queue serves (ruling 5). */
 export interface InstanceRow {
   epoch: number;
   instanceId: string | null;
@@ -30,7 +30,7 @@ const { singleton: __, ...instanceColumns } = getTableColumns(instance);
 
 type Client = Pick<Database, "prepare">;
 
-/** From one state to the next; a field that is null stays as it is. */
+/** A transition; a null field keeps its value. */
 interface Move {
   requestId: string;
   from: RequestState;
@@ -43,10 +43,9 @@ interface Move {
 }
 
 /**
- * The queue's frequent statements. A cold process takes about half a millisecond to prepare one, and its
- * start needs few of them. The names of a state and of a lane are literals in the text: a bound one would not
- * find the partial indexes, and SQLite prepares a statement again, 0.25 ms, whenever another value is bound
- * that might decide whether one of them is of use.
+ * The queue's frequent statements. Preparing one takes about half a millisecond in a new process, and a start
+ * needs few of them. States and lanes are literals in the text: with a bound value SQLite does not use the
+ * partial indexes, or prepares the statement again (0.25 ms) for each value that may decide their use.
  */
 export function requestStatements(client: Client) {
   const from = `FROM gateway_requests`;
@@ -82,7 +81,7 @@ export function requestStatements(client: Client) {
         "idempotencyKey",
       ]),
     ),
-    /** One row, or none. The plus keeps the partial indexes out of it, see above. */
+    /** Changes one row or none. The plus excludes the partial indexes, see above. */
     move: prepare<Move, { seq: number }>(
       client,
       `UPDATE gateway_requests SET state = :to,
@@ -102,7 +101,7 @@ export function requestStatements(client: Client) {
       client,
       `SELECT ${every} ${from} WHERE idempotency_key = :key`,
     ),
-    /** The states of the requests that ask for a turn. */
+    /** The states of the requests with this turn id. */
     ofTurn: prepare<{ turnId: string }, { state: RequestState }>(
       client,
       `SELECT state ${from} WHERE turn_id = :turnId`,
@@ -137,13 +136,13 @@ export function requestStatements(client: Client) {
   };
 }
 
-/** A page of requests, newest first. Of those in one state nothing else is read. */
+/** A page of requests, newest first. With a state, only requests in that state are read. */
 export function requestPage(
   client: Client,
   options: { limit: number; state?: RequestState; beforeSeq?: number },
 ): RequestRow[] {
   const before = options.beforeSeq === undefined ? "true" : "seq < :beforeSeq";
-  // SQLite uses a partial index only where its condition is written out.
+  // SQLite uses a partial index only for a statement that contains its condition.
   const inState = {
     accepted: amongAccepted(`${before} ORDER BY seq DESC LIMIT :limit`),
     running: "state = 'running'",
@@ -160,9 +159,8 @@ export function requestPage(
 }
 
 /**
- * That a request is accepted, asked lane by lane: going through all in their order SQLite would read the
- * finished ones too. `bounds` ends the question for one lane: which it is about, their order, and how many of
- * them.
+ * The condition that a request is accepted, lane by lane: a single scan in order would also read finished
+ * requests. `bounds`: further conditions, order and limit within one lane.
  */
 function amongAccepted(bounds: string): string {
   const lanes = requests.lane.enumValues.map(

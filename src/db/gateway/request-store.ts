@@ -41,22 +41,22 @@ export const gatewayMigrations: readonly Migration[] = [
   },
 ];
 
-/** Put in its place when the executables and the package are built. */
+/** The build of the executables and the package replaces it. */
 declare const SVC_NEW_QUEUE: string | undefined;
 
-/** The file of `packNewQueue`, as `openStore` takes it. */
+/** Unpacks the file of `packNewQueue` for `openStore`. */
 export const unpackQueue = (packed: string) => (): Uint8Array =>
   Bun.zstdDecompressSync(Buffer.from(packed, "base64"));
 
-/** From source the migrations make a new file. */
+/** When run from source, the migrations create a new file. */
 const newFile = typeof SVC_NEW_QUEUE === "string" ? { newFile: unpackQueue(SVC_NEW_QUEUE) } : {};
 
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
 
 /**
- * What a gateway does about its database when the file was removed or replaced under it: where nothing is in
- * its place, all that it holds is written there again, once; from then on every write is refused. Nothing
- * that was accepted is lost, and nothing is accepted into a file without a name.
+ * Handles a database file that was removed or replaced while a gateway uses it. A removed file is written
+ * again once, with the whole content. Then every write is refused. So no accepted request is lost, and none
+ * is accepted into a file without a name.
  */
 function refuseLostFile(path: string): (client: Database) => never {
   const name = basename(path);
@@ -70,8 +70,7 @@ function refuseLostFile(path: string): (client: Database) => never {
 }
 
 /**
- * Inserts a request and takes it back: a disk that is nearly full may have room for one page and not for
- * this.
+ * Inserts a request and deletes it again: a nearly full disk may accept one page and not this.
  */
 function probeQueue(client: Database): void {
   client.run(
@@ -83,8 +82,8 @@ function probeQueue(client: Database): void {
   client.run("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'gateway_requests'");
 }
 
-/** A refusal that names the file and says what to do, for one that is damaged; any other error as it is. */
-function whenDamaged(error: unknown, path: string): unknown {
+/** A refusal with the file name and a remedy for a damaged or missing file; other errors unchanged. */
+function explainDamage(error: unknown, path: string): unknown {
   const fault = storageFaultOf(error)?.fault;
   const name = basename(path);
   if (fault === "missing") {
@@ -128,7 +127,7 @@ export type NewRequest = Pick<
   "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch"
 > & { idempotencyKey?: string };
 
-/** Throws to refuse a row, in the transaction that would store it: what it reads there holds for the row. */
+/** Throws to refuse a row. It runs in the transaction of the insert, so its reads are valid for the row. */
 export type InsertGuard = () => void;
 
 /** A legal change of one request's state; the database refuses it when the row is not in `from`. */
@@ -143,12 +142,12 @@ export interface Transition {
   evidence?: Evidence[];
 }
 
-/** The row was not in the state that a change starts from: another change came first. */
+/** The row was not in the state `from`: another change came first. */
 export class IllegalTransition extends Error {
   override readonly name = "IllegalTransition";
 }
 
-/** A request that is known to have been accepted and whose row was lost: how it ends, without its payload. */
+/** The end of an accepted request whose row was lost, without its payload. */
 export type RecoveredRequest = Pick<
   StoredRequest,
   "requestId" | "kind" | "acceptedAtUtc" | "epoch" | "state"
@@ -158,7 +157,7 @@ export type RecoveredRequest = Pick<
   result?: Record<string, unknown>;
 };
 
-/** With a key: the one request that was accepted with it; the others are not read. */
+/** `idempotencyKey`: only the request that was accepted with it; the other options are ignored. */
 interface ListOptions {
   limit: number;
   state?: RequestState;
@@ -166,25 +165,27 @@ interface ListOptions {
   idempotencyKey?: string;
 }
 
-/** The durable queue. Every method that changes something is on disk when it returns or resolves. */
+/** The durable queue. Changes are on disk when a method returns or resolves, unless it says otherwise. */
 export interface RequestStore {
   /**
-   * Requests of one moment share one transaction. Rejects when the row was refused or could not be stored.
+   * Inserts a row; requests of one moment share one transaction. Rejects when the row was refused or could
+   * not be stored.
    */
   insertAccepted(row: NewRequest, guard?: InsertGuard): Promise<void>;
-  /** Whether a request, whatever became of it, asked for this turn. */
+  /** Whether a request in any state has this turn id. */
   knowsTurn(turnId: string): boolean;
-  /** Whether a request that is accepted or running asks for this turn. */
+  /** Whether an accepted or running request has this turn id. */
   claimsTurn(turnId: string): boolean;
   /**
-   * All transitions or none. Throws IllegalTransition when a row is not in the state the change starts from. `durable: false`, as of `write`: for what a later durable write precedes any effect of.
+   * Applies all transitions or none. Throws IllegalTransition when a row is not in the state `from`.
+   * `durable: false` as in `write`, for a change that has no effect before a later durable write.
    */
   transition(label: string, changes: readonly Transition[], options?: { durable?: boolean }): void;
-  /** Rows for requests that were lost and transitions of others, all or none. */
+  /** Inserts the rows of lost requests and applies transitions of others, all or none. */
   recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
   /**
-   * `durable: false`, as of `write`: for what can be proved again, as the files of a headless turn prove its
-   * steps.
+   * Adds evidence. `durable: false` as in `write`, for evidence that can be found again, such as the files of
+   * a headless turn.
    */
   addEvidence(
     label: string,
@@ -193,17 +194,17 @@ export interface RequestStore {
     options?: { durable?: boolean },
   ): void;
   get(requestId: string): StoredRequest | null;
-  /** The request that was accepted with this key of its caller. */
+  /** The request that was accepted with this idempotency key. */
   byKey(idempotencyKey: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
   heads(): StoredRequest[];
   /**
-   * Accepted requests from `seq` on, oldest first. Of a payload beyond 16 KiB only `turn_id` is read, as in
+   * Accepted requests from `seq` on, oldest first. A payload beyond 16 KiB is reduced to `turn_id`, as in
    * `list`.
    */
   acceptedFrom(seq: number, limit: number): StoredRequest[];
   running(): StoredRequest | null;
-  /** Newest first; `beforeSeq` pages on. */
+  /** Requests before `beforeSeq`, newest first. */
   list(options: ListOptions): StoredRequest[];
   /** Requests accepted or running. */
   depth(): number;
@@ -214,9 +215,11 @@ export interface RequestStore {
    * oldest first.
    */
   reconcile(label: string, row: InstanceRow, end: { finishedAtUtc: string; errorDetail: string }): string[];
-  /** Saves `row` and moves every accepted request of an older epoch to its epoch; returns as `reconcile`. */
+  /**
+   * Saves `row` and moves every accepted request of an older epoch to its epoch. Returns like `reconcile`.
+   */
   keepAccepted(label: string, row: InstanceRow): string[];
-  /** As of `Store`. */
+  /** See `Store`. */
   fault(): unknown;
   close(): void;
 }
@@ -233,26 +236,26 @@ export function openGatewayDatabase(options: { path: string; clock: Clock; steps
     const guards = { onLost: refuseLostFile(path), probe: probeQueue, checkedBytes };
     return openStore({ ...options, ...guards, ...newFile, migrations: gatewayMigrations });
   } catch (error) {
-    throw whenDamaged(error, path);
+    throw explainDamage(error, path);
   }
 }
 
-/** What the queue's readers can ask while no gateway serves it. */
+/** The methods for readers while no gateway serves the queue. */
 export type QueueReader = Pick<RequestStore, "list" | "get" | "heads" | "depth" | "instance" | "close">;
 
 /**
- * Throws ServiceError `precondition_failed` for a damaged file, and as SQLite does for one that is not there.
+ * Throws ServiceError `precondition_failed` for a damaged or missing file.
  */
 export function openQueueForReading(path: string): QueueReader {
   try {
     return requestStoreOn(openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes }));
   } catch (error) {
-    throw whenDamaged(error, path);
+    throw explainDamage(error, path);
   }
 }
 
 /**
- * What `read` finds in a database beside its gateway, or while none runs. Throws for a file that is absent,
+ * Calls `read` with the database, with or without a running gateway. Throws for a file that is absent,
  * damaged or of another version.
  */
 export function readGatewayDatabase<T>(path: string, read: (store: GatewayDatabase) => T): T {
@@ -344,7 +347,9 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const { kind, result, ...row } of lost) {
           const lane = kind === "interrupt" ? "interrupt" : "turn_boundary";
           const resultJson = result === undefined ? null : JSON.stringify(result);
-          const evidenceJson = JSON.stringify([accepted(row.acceptedAtUtc, "recorded in events.jsonl")]);
+          const evidenceJson = JSON.stringify([
+            acceptanceEvidence(row.acceptedAtUtc, "recorded in events.jsonl"),
+          ]);
           db.insert(requests)
             .values({ ...row, requestKind: kind, lane, payloadJson: "{}", resultJson, evidenceJson })
             .run();
@@ -379,8 +384,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     depth: () => statements.countOpen.get()?.n ?? 0,
     instance: () => statements.instance.get() ?? null,
     saveInstance(label, row) {
-      // A loss of power that undoes it ends the agent too, and whatever is durable in this file syncs it
-      // first.
+      // A power failure that undoes it also ends the agent, and each later durable write of this file syncs
+      // it.
       store.write(label, () => saveInstance(row), { durable: false });
     },
     reconcile: (label, row, end) => store.write(label, () => settleOlder(row, { state: "failed", ...end })),
@@ -394,8 +399,8 @@ function turnOf({ turn_id }: NewRequest["payload"]): string | null {
   return typeof turn_id === "string" ? turn_id : null;
 }
 
-/** A row is the proof itself, so this is not written with it: its column then is empty. */
-function accepted(acceptedAtUtc: string, proof = "committed to queue.sqlite"): Evidence {
+/** The evidence of the acceptance. It is not stored, since the row proves it; the column is empty then. */
+function acceptanceEvidence(acceptedAtUtc: string, proof = "committed to queue.sqlite"): Evidence {
   return { step: "accepted", at_utc: acceptedAtUtc, proof };
 }
 
@@ -420,7 +425,7 @@ function toStored(row: typeof requests.$inferSelect): StoredRequest {
     result: row.resultJson === null ? null : parseColumn(Fields, row.resultJson, of("result_json")),
     evidence:
       row.evidenceJson === "[]"
-        ? [accepted(row.acceptedAtUtc)]
+        ? [acceptanceEvidence(row.acceptedAtUtc)]
         : parseColumn(EvidenceList, row.evidenceJson, of("evidence_json")),
     idempotencyKey: row.idempotencyKey,
   };

@@ -22,7 +22,7 @@ export const requests = sqliteTable(
     requestKind: text("request_kind", {
       enum: ["submit_prompt", "interrupt", "mail_notifier_prompt"],
     }).notNull(),
-    /** What the request waits for: nothing (interrupt), a composer that takes input, or a turn boundary. */
+    /** Condition for the start: none (interrupt), a composer that takes input, or a turn boundary. */
     lane: text({ enum: ["interrupt", "immediate", "turn_boundary"] }).notNull(),
     payloadJson: text("payload_json").notNull(),
     state: text({ enum: ["accepted", "running", "completed", "failed", "coalesced"] }).notNull(),
@@ -32,11 +32,11 @@ export const requests = sqliteTable(
     epoch: integer("managed_agent_instance_epoch").notNull(),
     errorDetail: text("error_detail"),
     resultJson: text("result_json"),
-    /** How far the request got: a JSON array of `Evidence`, oldest first; empty: accepted and no further. */
+    /** A JSON array of `Evidence`, oldest first; empty for a request that was only accepted. */
     evidenceJson: text("evidence_json").notNull().default("[]"),
-    /** The headless turn or the run that the payload names, in a column that can be searched. */
+    /** Id of the headless turn or the run in the payload, for searches. */
     turnId: text("turn_id"),
-    /** The caller's key: the same one is never accepted twice. */
+    /** The caller's idempotency key, which is never accepted twice. */
     idempotencyKey: text("idempotency_key"),
   },
   (table) => [
@@ -45,19 +45,21 @@ export const requests = sqliteTable(
     check("state_known", oneOf(table.state)),
     // The single execution slot is a fact of the database.
     uniqueIndex("one_running_request").on(table.state).where(sql`state = 'running'`),
-    // One partial index a state: a bound `state IN (...)` would not use a shared one. It counts them, too.
+    // One partial index for each state, since a bound `state IN (...)` would not use a shared one.
     index("accepted_by_lane").on(table.lane, table.seq).where(sql`state = 'accepted'`),
-    // Lists of a state that is rare among many; a waiting request costs it nothing.
+    // For lists of a rare state; a waiting request does not change it.
     index("finished_by_state")
       .on(table.state, table.seq)
       .where(sql`state <> 'accepted' AND state <> 'running'`),
-    // Most requests name no turn, and cost it nothing.
+    // Most requests have no turn id and do not change it.
     index("request_of_turn").on(table.turnId).where(sql`turn_id IS NOT NULL`),
     uniqueIndex("request_of_key").on(table.idempotencyKey).where(sql`idempotency_key IS NOT NULL`),
   ],
 );
 
-/** One row: which instance of the agent this queue serves, and up to which epoch an operator has agreed. */
+/**
+ * One row: the instance of the agent that this queue serves, and the last epoch that an operator reconciled.
+ */
 export const instance = sqliteTable(
   "gateway_instance",
   {
@@ -70,7 +72,7 @@ export const instance = sqliteTable(
 );
 
 /**
- * One row: how the mail notifier is set up, and what it last did. Lists as JSON text. Source: contract 2.6.
+ * One row: settings and last results of the mail notifier. Lists are JSON text. Source: contract 2.6.
  */
 export const mailNotifier = sqliteTable(
   "gateway_mail_notifier",
@@ -82,8 +84,8 @@ export const mailNotifier = sqliteTable(
     lastNotificationAtUtc: text("last_notification_at_utc"),
     lastError: text("last_error"),
     /**
-     * Of each message that woke the agent and is still eligible: when last, how often, and as what it was
-     * seen.
+     * For each message that woke the agent and is still eligible: the last time, the number of times, and the
+     * state of the message then.
      */
     notifiedJson: text("notified_json").notNull().default("{}"),
     updatedAtUtc: text("updated_at_utc").notNull(),
@@ -91,7 +93,7 @@ export const mailNotifier = sqliteTable(
   (table) => [check("only_one_notifier", sql`${table.singleton} = 1`)],
 );
 
-/** One row a poll: what was found, what was decided and why. Source: contract 2.6; ruling 13. */
+/** One row for each poll: its findings, its outcome and the reason. Source: contract 2.6; ruling 13. */
 export const notifierAudit = sqliteTable("gateway_notifier_audit", {
   auditId: integer("audit_id").primaryKey({ autoIncrement: true }),
   pollTimeUtc: text("poll_time_utc").notNull(),
@@ -111,13 +113,13 @@ export const notifierAudit = sqliteTable("gateway_notifier_audit", {
   degradedToolName: text("degraded_tool_name"),
   degradedErrorType: text("degraded_error_type"),
   renderedBlockEntriesJson: text("rendered_block_entries_json").notNull().default("[]"),
-  /** Characters of the prompt that was enqueued; 0 when none was. */
+  /** Characters of the enqueued prompt; 0 without one. */
   promptChars: integer("prompt_chars").notNull().default(0),
 });
 
 /**
- * One row a reminder. `reminderJson`: all of a durable one; of another, which ends with its gateway, what the
- * report of its loss needs.
+ * One row for each reminder. `reminderJson`: the whole durable reminder; for another one, which ends with its
+ * gateway, the fields for the report of its loss.
  */
 export const reminders = sqliteTable("gateway_reminders", {
   reminderId: text("reminder_id").primaryKey(),
@@ -127,15 +129,15 @@ export const reminders = sqliteTable("gateway_reminders", {
   lostAtUtc: text("lost_at_utc"),
 });
 
-/** One row a delivery of a reminder that has ended: a `ReminderFiring` as JSON. */
+/** One row for each ended delivery of a reminder: a `ReminderFiring` as JSON. */
 export const reminderFirings = sqliteTable("gateway_reminder_firings", {
   firingId: integer("firing_id").primaryKey({ autoIncrement: true }),
   firingJson: text("firing_json").notNull(),
 });
 
 /**
- * One row a call with a caller's key, but for requests, which keep theirs. It is there before the call changes
- * anything, or with it.
+ * One row a call with a caller's key, but for requests, which keep theirs. It is there before the call
+ * changes anything, or with it.
  */
 export const keyedCalls = sqliteTable("gateway_keyed_calls", {
   seq: integer().primaryKey({ autoIncrement: true }),
@@ -148,8 +150,8 @@ export const keyedCalls = sqliteTable("gateway_keyed_calls", {
 });
 
 /**
- * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one
- * row. Times are those of the tool. Source: decision 80.
+ * Turns, one row for each model of a turn, the first with `part` 0; a turn without counts has one row. Times
+ * are those of the tool. Source: decision 80.
  */
 export const ledger = sqliteTable(
   "gateway_ledger",
@@ -162,7 +164,7 @@ export const ledger = sqliteTable(
     tool: text().notNull(),
     source: text({ enum: ledgerSources }).notNull(),
     status: text().notNull(),
-    /** The tool counted it. */
+    /** Whether the tool counted the tokens. */
     covered: integer({ mode: "boolean" }).notNull(),
     model: text(),
     inputTokens: integer("input_tokens").notNull(),
@@ -180,14 +182,14 @@ export const ledger = sqliteTable(
   ],
 );
 
-/** One row: turns from before it are no work of this agent. */
+/** One row: earlier turns are not work of this agent. */
 export const ledgerStart = sqliteTable(
   "gateway_ledger_start",
   { singleton: integer().primaryKey(), sinceUtc: text("since_utc").notNull() },
   (table) => [check("only_one_ledger", sql`${table.singleton} = 1`)],
 );
 
-/** One of the column's words. Compared one by one: for `IN` SQLite builds a table for every row written. */
+/** Checks for a value of the enum, one by one: for `IN` SQLite builds a table for every written row. */
 function oneOf(column: SQLiteColumn): SQL {
   const comparisons = (column.enumValues ?? []).map((word) => sql`${column} = ${sql.raw(`'${word}'`)}`);
   return sql.join(comparisons, sql` OR `);

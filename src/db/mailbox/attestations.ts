@@ -6,7 +6,7 @@ const { attestationKeys, attestedMail, messages } = schema;
 
 type AttestationKeyRow = Omit<typeof attestationKeys.$inferSelect, "seq">;
 
-/** An entry with its message as the catalog has it; null where it has none. */
+/** An entry with its message in the catalog; null without one. */
 export type AttestedEntry = AttestedRow & {
   isCleared: boolean;
   message: { createdAtUtc: string; envelopeJson: string } | null;
@@ -41,13 +41,13 @@ export function openAttestations(catalog: Pick<Catalog, "store">) {
         .from(attestationKeys)
         .orderBy(asc(attestationKeys.address), asc(attestationKeys.seq))
         .all(),
-    /** Adds a key; one that the address has stays as it is. */
+    /** Adds a key; an existing key of the address is unchanged. */
     publish(key: AttestationKeyRow): void {
       catalog.store.write("sql:mail-key-published", (tx) => {
         tx.insert(attestationKeys).values(key).onConflictDoNothing().run();
       });
     },
-    /** Removes what is known of a mailbox on another host. Returns how many keys it had. */
+    /** Removes the keys of a mailbox on another host. Returns their number. */
     forgetForeign: (address: string): number =>
       catalog.store.write("sql:mail-key-forgotten", (tx) => {
         const is = and(eq(attestationKeys.address, address), isNull(attestationKeys.registrationId));
@@ -55,7 +55,7 @@ export function openAttestations(catalog: Pick<Catalog, "store">) {
         tx.delete(attestationKeys).where(is).run();
         return found;
       }),
-    /** What a registration signed and sent, in order, from the one after `after`. */
+    /** The entries that a registration signed and sent, in order, after the sequence `after`. */
     entries: ({
       registrationId,
       after,
@@ -87,8 +87,8 @@ export function openAttestations(catalog: Pick<Catalog, "store">) {
         .where(eq(attestedMail.registrationId, registrationId))
         .get()?.n ?? 0,
     /**
-     * Whose message with this id was cleared: the address of another host, or a registration of this root; null
-     * without one.
+     * The sender of a cleared message: an address on another host, or a registration of this root; null for
+     * other messages.
      */
     senderOfCleared: (messageId: string): string | null =>
       db()
@@ -96,7 +96,7 @@ export function openAttestations(catalog: Pick<Catalog, "store">) {
         .from(attestedMail)
         .where(and(eq(attestedMail.messageId, messageId), eq(attestedMail.isCleared, true)))
         .get()?.sender ?? null,
-    /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
+    /** Messages without an entry in a chain, of `address` or of all, by id after `after`. */
     strays: ({
       address,
       after,
@@ -123,7 +123,7 @@ export function openAttestations(catalog: Pick<Catalog, "store">) {
         .orderBy(asc(messages.messageId))
         .limit(limit)
         .all(),
-    /** Entries of a lost index; those that are known stay as they are. */
+    /** Adds entries of a lost index; existing ones are unchanged. */
     restore(entries: readonly (AttestedRow & { isCleared: boolean })[]): void {
       if (entries.length === 0) return;
       catalog.store.write("sql:mail-attested-restored", (tx) => {

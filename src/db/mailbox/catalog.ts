@@ -29,50 +29,49 @@ export type RegistrationRow = typeof registrations.$inferSelect;
 export type PendingArtifact = Pick<typeof pendingArtifacts.$inferSelect, "action" | "path" | "destination">;
 export type MessageRow = typeof schema.messages.$inferSelect;
 type RecipientRow = typeof schema.recipients.$inferSelect;
-/** An entry of the chain of what a mailbox has signed and sent. */
+/** An entry in the chain of messages that a mailbox signed and sent. */
 export type AttestedRow = Omit<typeof attestedMail.$inferSelect, "isCleared">;
 export type AttachmentRow = typeof schema.attachments.$inferSelect;
 
-/** A message of one mailbox as the catalog has it; `seq` counts deliveries. */
+/** A message of one mailbox in the catalog; `seq` counts deliveries. */
 export type ProjectedMessage = Omit<MessageRow, "senderPrincipalId"> & { seq: number; folder: string };
 
-/** A message with all that the catalog keeps of it. */
+/** A message with all of its rows in the catalog. */
 export interface IndexedMessage {
   message: MessageRow;
   recipients: readonly RecipientRow[];
   attachments: readonly AttachmentRow[];
-  /** Whose mailboxes hold it. */
+  /** Registrations whose mailboxes hold the message. */
   projections: readonly { registrationId: string; folder: string }[];
-  /** Other hosts that it goes to, and since when. */
+  /** Hosts to which the message must be sent, with the time of acceptance. */
   outgoing?: readonly { host: string; acceptedAtUtc: string }[];
-  /** Its place among what its sender signed. */
+  /** The sender's entry for the message. */
   attested?: AttestedRow | null;
-  /** The text of its file where that is not on disk yet. */
+  /** Text of the message's file until it is on disk. */
   unsynced?: string | null;
 }
 
-/** What a delivery depends on. */
+/** The reads that a delivery depends on. */
 export type CatalogReads = Pick<Catalog, "active" | "newestAttested">;
 
-/** One transaction's worth of change of who is registered. */
+/** A change of registrations, for one transaction. */
 export interface RegistrationChange {
-  /** Ends, renews or adds: each row replaces the one of its id. At most one active per address remains. */
+  /** Rows to insert or replace, by id. At most one active registration per address remains. */
   save: readonly RegistrationRow[];
-  /** Registrations that go altogether. */
+  /** Registrations to remove. */
   remove: readonly string[];
-  /** Registrations that lose all of their mail. */
+  /** Registrations whose mail is removed. */
   forget: readonly string[];
-  /** What is to be done on disk after the commit. */
+  /** Changes to files after the commit. */
   artifacts: readonly PendingArtifact[];
 }
 
 /**
- * index.sqlite of a root. What a method returns is the present truth, also after another process has put
- * another file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they
- * are.
+ * index.sqlite of a root. Methods read the present file, also after another process has replaced it. Changes
+ * are on disk when a method returns. Errors of SQLite are thrown unchanged.
  */
 export interface Catalog {
-  /** For statements of maintenance. The present file: ask again before each use. */
+  /** The present file, for maintenance; read this property again before each use. */
   readonly store: CatalogStore;
   generation(): string;
   active(address: string): RegistrationRow | null;
@@ -80,30 +79,29 @@ export interface Catalog {
   registrationsAt(address: string): RegistrationRow[];
   /** By address, then newest first. */
   registrations(): RegistrationRow[];
-  /** `plan` decides on the rows as they are in the transaction; a throw changes nothing. */
+  /** Applies the change of `plan`, which runs in the transaction; when it throws, nothing changes. */
   changeRegistrations<T>(label: string, plan: () => { change: RegistrationChange; result: T }): T;
   pending(): PendingArtifact[];
-  /** Runs `settle` for each pending artifact, oldest first, while no one else writes, and forgets it. */
+  /** Runs `settle` for each pending artifact, oldest first, while no other process writes, and removes it. */
   settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
   /**
-   * Runs `work` while nobody else changes who is registered, or anything else here. `waits: false` throws at
-   * once where somebody does.
+   * Runs `work` while no other process changes the catalog. `waits: false` throws at once while one does.
    */
   undisturbed<T>(label: string, work: () => T, options?: { waits: boolean }): T;
   /**
-   * Stores a message with all of its rows, and returns the file that has them. `check` runs inside the
-   * transaction, on the file that is written; its throw changes nothing.
+   * Stores a message with all of its rows and returns the store that has them. `check` runs in the
+   * transaction, on the same file; when it throws, nothing changes.
    */
   deliver(label: string, delivery: IndexedMessage, check: (now: CatalogReads) => void): CatalogStore;
   knows(messageId: string): boolean;
   /** Registrations that hold a message. */
   holders(messageId: string): string[];
   /**
-   * What `deliver` got as `unsynced`, as long as the file may not be on disk; null of a message that is not
-   * known.
+   * The `unsynced` text of `deliver` while the message's file may not be on disk; null otherwise and for an
+   * unknown message.
    */
   unsyncedText(messageId: string): string | null;
-  /** The newest entry of what a registration signed and sent; null before the first. */
+  /** The newest entry that a registration signed and sent; null before the first. */
   newestAttested(registrationId: string): AttestedRow | null;
   /** 0 for a registration without mail. */
   newestProjection(registrationId: string): number;
@@ -113,8 +111,8 @@ export interface Catalog {
 }
 
 /**
- * Opens an existing file, or makes it with `create`. `beginning`: the root is not complete yet, and an empty
- * file may be one that another process is about to fill.
+ * Opens an existing file, or creates it with `create`. `beginning`: the root is not complete, so another
+ * process may be about to fill an empty file.
  */
 export function openCatalog(options: {
   path: string;
@@ -129,7 +127,7 @@ export function openCatalog(options: {
   let mayBeEmpty = create || beginning;
 
   function open() {
-    // SQLite takes an empty file for a new database, in which nobody is registered.
+    // SQLite takes an empty file for a new database, which would have no registrations.
     if (!mayBeEmpty && files.stat(path)?.size === 0) throw damaged("it was emptied");
     const store: CatalogStore = openStore({ ...options, migrations: catalogMigrations });
     const prepared = catalogStatements(store);
@@ -239,7 +237,7 @@ const { senderPrincipalId: __, ...projectedColumns } = getTableColumns(messages)
 
 type Statements = ReturnType<typeof catalogStatements>;
 
-/** The statements that every delivery and every look at a mailbox runs. */
+/** The statements of every delivery and every read of a mailbox. */
 export function catalogStatements({ client }: Pick<Store, "client">) {
   const adding = <T extends SQLiteTable>(
     table: T,

@@ -12,13 +12,13 @@ export interface OutboxEntry {
   acceptedAtUtc: string;
 }
 
-/** What a mailbox root knows of other hosts. Each method reads or changes the present file. */
+/** Mail of a root for other hosts. Each method reads or changes the present file. */
 export type HostOutbox = ReturnType<typeof openHostOutbox>;
 
 export function openHostOutbox(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
   return {
-    /** Under which name this machine has joined a fleet; null when it has not. */
+    /** The name under which this machine has joined a fleet; null when it has not. */
     host: (): string | null => db().select({ host: fleetHost.host }).from(fleetHost).get()?.host ?? null,
     joinAs(host: string): void {
       if (this.host() === host) return;
@@ -29,7 +29,7 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">) {
           .run();
       });
     },
-    /** In order, from the one after `seq`. */
+    /** Entries in order, after the sequence `after`. */
     waiting: ({ after, limit }: { after: number; limit: number }): OutboxEntry[] =>
       db()
         .select()
@@ -38,7 +38,7 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">) {
         .orderBy(asc(hostOutbox.seq))
         .limit(limit)
         .all(),
-    /** How many wait, for this host or for all, and since when the oldest does. */
+    /** Number of waiting entries, for this host or for all, and the time of the oldest. */
     size: (host?: string): { count: number; oldestUtc: string | null } =>
       db()
         .select({ count: count(), oldestUtc: min(hostOutbox.acceptedAtUtc) })
@@ -51,13 +51,13 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">) {
         .from(hostOutbox)
         .where(and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host)))
         .get() ?? null,
-    /** An entry of a lost index. */
+    /** Adds an entry of a lost index. */
     restore(entry: Omit<OutboxEntry, "seq">): void {
       catalog.store.write("sql:mail-host-restored", (tx) => {
         tx.insert(hostOutbox).values(entry).onConflictDoNothing().run();
       });
     },
-    /** The entry is settled; false when there was none. */
+    /** Removes a settled entry. Returns false without one. */
     remove: ({ messageId, host }: Pick<OutboxEntry, "messageId" | "host">): boolean =>
       catalog.store.write("sql:mail-host-settled", (tx) => {
         const is = and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host));
@@ -65,7 +65,7 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">) {
         if (found) tx.delete(hostOutbox).where(is).run();
         return found;
       }),
-    /** A message that this root holds, by its id. */
+    /** The message with this id in this root. */
     message: (messageId: string): Pick<MessageRow, "messageId" | "createdAtUtc" | "senderAddress"> | null =>
       db()
         .select({

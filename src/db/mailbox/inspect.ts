@@ -7,24 +7,24 @@ import { countApplied, type Migration, refuseOtherShape } from "../migrations.ts
 import { attachments, messages, projections, recipients } from "./catalog/schema.ts";
 import type { CatalogStore } from "./catalog.ts";
 
-/** What a database file turned out to be; `broken` also where it is no database at all. */
+/** The result of an inspection; `broken` also for a file that is not a database. */
 type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
 /**
- * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who
- * opens it is reported. Never throws.
+ * Reads all of an existing database file and changes nothing. A file of a newer version counts as sound,
+ * since opening it reports that. Never throws.
  */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): FileVerdict {
   try {
     refuseLinkedDatabase(path);
-    // Writable, because a file that was not closed in peace needs its log played back before it can be read.
+    // Writable, because the log of a file that was not closed must be replayed before it can be read.
     const database = new Database(path, { readwrite: true, create: false });
     try {
       database.run("PRAGMA busy_timeout=5000");
       const rows = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").all();
       const found = rows[0]?.quick_check ?? "no answer";
       if (found !== "ok") return { kind: "broken", why: found };
-      const applied = ours(() => countApplied(database, migrations, basename(path)));
+      const applied = nullIfOtherVersion(() => countApplied(database, migrations, basename(path)));
       if (applied !== null) refuseOtherShape(database, migrations.slice(0, applied));
       return { kind: "sound" };
     } finally {
@@ -35,8 +35,8 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
   }
 }
 
-/** Null where another version wrote the file. */
-function ours(count: () => number): number | null {
+/** Returns null when another version wrote the file. */
+function nullIfOtherVersion(count: () => number): number | null {
   try {
     return count();
   } catch (error) {
@@ -46,8 +46,8 @@ function ours(count: () => number): number | null {
 }
 
 /**
- * Visits the rows of a table that can still be read from a file that may be broken, as objects by column
- * name; what cannot be read is left out. Throws only what `visit` throws.
+ * Visits the readable rows of a table in a file that may be broken, as objects by column name. Throws only
+ * errors of `visit`.
  */
 export function salvageRows(
   path: string,
@@ -85,10 +85,9 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
 }
 
 /**
- * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws
- * when it cannot be read or made. What is to be moved to another name has to be such a copy: a connection
- * that still lingers on the original would share its log, under the old name, with the next connection of
- * this process to the new one.
+ * Copies a database into one new file (0600), which is on disk at the end. Throws when the database cannot be
+ * read or the copy cannot be created. Rename only such a copy: a remaining connection to the original would
+ * share its log, under the old name, with the next connection of this process to the new name.
  */
 export function snapshotDatabase(path: string, into: string): void {
   refuseLinkedDatabase(path);
@@ -102,18 +101,18 @@ export function snapshotDatabase(path: string, into: string): void {
   }
 }
 
-/** A message in one mailbox, by its place; `folder` is where it was put at first. */
+/** A message in one mailbox. `folder`: its first box. */
 export type PlacedMessage = Omit<typeof messages.$inferSelect, "envelopeJson" | "bodyPreview"> & {
   folder: string;
 };
 
-/** What the catalog knows of mailboxes and mail, for people who look after them. Reads only. */
+/** Reads mailboxes and mail from the catalog, for administration. */
 interface CatalogListing {
-  /** How many messages a registration holds. */
+  /** Number of messages of a registration. */
   messageCount(registrationId: string): number;
   /** Newest first. */
   messagesOf(registrationId: string): PlacedMessage[];
-  /** Null when this mailbox does not hold it. */
+  /** Null when this mailbox does not hold the message. */
   messageOf(registrationId: string, messageId: string): PlacedMessage | null;
   recipientsOf(messageId: string): (typeof recipients.$inferSelect)[];
   attachmentsOf(messageId: string): (typeof attachments.$inferSelect)[];

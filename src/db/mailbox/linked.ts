@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { refuseLinkedDatabase } from "../../system/own-file.ts";
 import type { RegistrationRow } from "./catalog.ts";
 
-/** A registration of a mailbox outside of its root, as somebody wrote it: any column may hold anything. */
+/** A registration of a mailbox outside of its root. The file is untrusted: a column may hold any value. */
 type LinkedRow = Pick<
   RegistrationRow,
   "registrationId" | "address" | "status" | "mailboxKind" | "mailboxPath" | "mailboxEntryPath"
@@ -10,12 +10,12 @@ type LinkedRow = Pick<
 
 const columns =
   "registration_id AS registrationId, address, status, mailbox_kind AS mailboxKind, mailbox_path AS mailboxPath, mailbox_entry_path AS mailboxEntryPath";
-/** As many places as an archive may have. */
+/** Maximum number of folders in an archive. */
 const maxRows = 100_000;
 
 /**
- * From the index.sqlite at `path`, of any version, which it does not change. Throws for a file that is
- * damaged.
+ * Lists mailboxes outside of their root from the index.sqlite at `path`, of any version, without changing it.
+ * Throws for a damaged file.
  */
 export function listLinkedMailboxes(path: string): LinkedRow[] {
   refuseLinkedDatabase(path);
@@ -36,7 +36,8 @@ export function listLinkedMailboxes(path: string): LinkedRow[] {
 }
 
 /**
- * In a restored index.sqlite at `path`: the mailbox outside of its root that lay at `from` lies at `to` now.
+ * Changes the path of a mailbox outside of its root from `from` to `to`, in a restored index.sqlite at
+ * `path`.
  */
 export function moveLinkedMailbox(path: string, from: string, to: string): void {
   refuseLinkedDatabase(path);

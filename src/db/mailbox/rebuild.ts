@@ -27,24 +27,23 @@ export interface Evidence {
 }
 
 /**
- * The changes that a repair makes to index.sqlite. Every write is one transaction and leaves a correct
- * catalog, so a repair may end anywhere. What the mailboxes hold is kept in a temporary table, so memory is
- * bounded.
+ * The changes of a repair to index.sqlite. Every write is one transaction and leaves a correct catalog, so a
+ * repair may end at any point. The content of the mailboxes is in a temporary table, so memory is bounded.
  */
 export interface CatalogRebuild {
-  /** Notes that a mailbox holds a message, as its state or its links say; the first note is kept. */
+  /** Records that a mailbox holds a message, by its state or its links; the first record is kept. */
   noteEvidence(rows: readonly Evidence[]): void;
   evidenceOf(messageId: string): Evidence[];
   knows(messageId: string): boolean;
-  /** Whether anything was ever delivered by this very file. */
+  /** Whether a message was ever delivered with this file. */
   everDelivered(): boolean;
   knowsAttachment(attachmentId: string): boolean;
-  /** Replaces the rows of messages that are known and differ, adds those that are not. */
+  /** Replaces the rows of known messages that differ and adds those of unknown messages. */
   index(batch: readonly IndexedMessage[]): void;
-  /** By id, from the one after `messageId`. */
+  /** Messages in the order of ids, after `messageId`. */
   messagesAfter(messageId: string, limit: number): { messageId: string; canonicalPath: string }[];
   saveRegistrations(rows: readonly RegistrationRow[]): void;
-  /** Who the newest message from or to this address says its owner is. */
+  /** Owner of an address, according to its newest message. */
   ownerBySender(address: string): string | null;
   /** Runs `work` while no other process writes, so that no delivery comes between a check and a change. */
   whileQuiet(work: () => void): void;
@@ -156,31 +155,31 @@ function sameMessage(left: MessageRow, right: MessageRow): boolean {
   return (Object.keys(right) as (keyof MessageRow)[]).every((key) => left[key] === right[key]);
 }
 
-/** A message that is to go from one mailbox or from all. */
+/** A message to remove from one mailbox or from all. */
 export interface RemovableMessage {
   messageId: string;
   canonicalPath: string;
-  /** Null where only its file is left. */
+  /** Null when only the file of the message remains. */
   senderAddress: string | null;
-  /** Another registration holds it too. */
+  /** Whether another registration also holds it. */
   shared: boolean;
-  /** The hosts that have not confirmed it yet, separated by commas; null when it waits for none. */
+  /** Hosts that have not confirmed it, separated by commas; null without any. */
   waitsFor: string | null;
 }
 
-/** Takes mail out of index.sqlite. */
+/** Removes mail from index.sqlite. */
 export interface CatalogRemoval {
-  /** All messages, or those that one registration holds; oldest first. */
+  /** All messages, or those of one registration, oldest first. */
   messages(registrationId: string | null): RemovableMessage[];
   attachmentsOf(messageId: string): AttachmentRow[];
   /** Whether a registration holds a message. */
   holds(registrationId: string, messageId: string): boolean;
-  /** How many messages of a registration lie in each of its first boxes. */
+  /** Number of messages of a registration by their first box. */
   boxes(registrationId: string): { folder: string; count: number }[];
   /**
-   * One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. What
-   * waits for another host stays whole. `foreign`, the sender on another host that may send it again: its id
-   * is kept.
+   * Removes, in one transaction, all rows of `gone`, and `forgotten` from the boxes of one registration. A
+   * message that waits for another host is not removed. `foreign`: a sender on another host, which may send
+   * the message again, so its id is kept.
    */
   remove(
     gone: readonly { messageId: string; foreign: string | null }[],
@@ -291,7 +290,7 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
     remove(removed, forgotten) {
       store.write("sql:mail-clear", () => {
         for (const { messageId: id, foreign } of removed) {
-          // A message may have been committed since the plan was made, with a file that was there before.
+          // A message whose file already existed may have been committed after the plan was made.
           if (waits.get({ id })) continue;
           for (const statement of gone) statement.run({ id });
           if (foreign !== null) keepId.run({ sender: foreign, id });

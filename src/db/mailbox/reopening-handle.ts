@@ -1,17 +1,16 @@
 import type { Files } from "../../system/files.ts";
 
-/** What is open on a file that another process may have replaced or removed meanwhile. */
+/** An open resource of a file that another process may replace or remove. */
 export interface ReopeningHandle<T> {
   /**
-   * What is open on the file as it is now: reopened when another file has taken its place. Throws when none
-   * is.
+   * The resource of the present file, reopened when the file was replaced. Throws without a file.
    */
   present(): T;
-  /** What is open, if it is still the file at the path; null otherwise. Opens nothing. */
+  /** The open resource if its file is still at the path; null otherwise. Opens nothing. */
   unchanged(): T | null;
   /**
-   * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws
-   * what `work` throws.
+   * Runs `work` on the present resource, and again when the file was replaced meanwhile, so `work` must be
+   * repeatable. Throws errors of `work`.
    */
   withRetry<R>(work: (open: T) => R): R;
   close(): void;

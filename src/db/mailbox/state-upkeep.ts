@@ -2,29 +2,29 @@ import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { messageState } from "./state/schema.ts";
 import type { StateRow, StateStore } from "./state.ts";
 
-/** What maintenance does to a mailbox.sqlite; each call that writes is one transaction. */
+/** Maintenance of a mailbox.sqlite. Each writing call is one transaction. */
 export interface StateUpkeep {
-  /** Rows in the order they came. */
+  /** Rows in the order of arrival. */
   rowsAfter(seq: number, limit: number): StateRow[];
   count(): number;
-  /** Whether the row that was added last is gone. */
+  /** Whether the newest row was removed. */
   newestRemoved(): boolean;
-  /** How many messages lie in each box, by name. */
+  /** Number of messages in each box. */
   boxes(): { box: string; count: number }[];
   /**
-   * Removes what `isSurplus` of the next `limit` rows after `seq`. Returns the last of these, null when there
-   * was none. Reads them while no one else writes, so it sees all rows that were admitted before.
+   * Removes the surplus rows among the next `limit` rows after `seq`. Returns the last read sequence; null
+   * without rows. No other process writes meanwhile, so it sees all rows that were admitted before.
    */
   removeSurplus(page: { seq: number; limit: number }, isSurplus: (row: StateRow) => boolean): number | null;
-  /** Gives rows the flags that were read elsewhere, unless they are no longer as they were `seen`. */
+  /** Restores the flags of rows that have not changed since they were `seen`. */
   restoreFlags(rows: readonly { seen: StateRow; flags: Flags }[]): void;
-  /** Notes where links really are, null where there is none, unless another has noted it since `was`. */
+  /** Records the box of links (null without a link), unless another process changed it since `was`. */
   noteLinks(rows: readonly { seq: number; was: string | null; box: string | null }[]): void;
-  /** Whether the full-text search can be relied on as far as it goes. */
+  /** Whether the content of the full-text search is correct, though perhaps incomplete. */
   textIsSound(): boolean;
   /** Empties the full-text search. */
   dropText(): void;
-  /** Rows that the full-text search does not know, in the order they came. */
+  /** Rows that the full-text search lacks, in the order of arrival. */
   withoutText(afterSeq: number, limit: number): StateRow[];
   addText(rows: readonly { seq: number; subject: string; sender: string; body: string }[]): void;
 }

@@ -10,16 +10,16 @@ const { messageState, seeded } = schema;
 
 export type StateStore = Store;
 export type StateRow = typeof messageState.$inferSelect;
-/** What a list shows of a message: the envelope holds the rest. */
+/** Columns of a list; the envelope holds the other fields. */
 export type ListedRow = Pick<StateRow, (typeof listedColumns)[number]>;
 export type NewStateRow = Omit<StateRow, "seq" | "isStarred" | "isArchived" | "isDeleted"> & {
   /** For the full-text search. */
   body: string;
-  /** A message that counts as read and answered from now on. */
+  /** Id of a message that becomes read and answered. */
   answers: string | null;
 };
 
-/** Half of a row's columns, and a page is read in half of the time. */
+/** Half of a row's columns, which halves the time to read a page. */
 const listedColumns = [
   "messageId",
   "createdAtUtc",
@@ -31,7 +31,7 @@ const listedColumns = [
   "attestation",
 ] as const;
 
-/** The same, as the database gives it. */
+/** A row as the database returns it. */
 type StoredListedRow = Omit<ListedRow, "isRead" | "isAnswered"> & { isRead: number; isAnswered: number };
 
 const toListed = (row: StoredListedRow): ListedRow => ({
@@ -40,10 +40,10 @@ const toListed = (row: StoredListedRow): ListedRow => ({
   isAnswered: row.isAnswered === 1,
 });
 
-/** What the owner may change of a message. */
+/** The columns that the owner may change. */
 export type ViewRow = Pick<StateRow, "boxName" | "isRead" | "isAnswered">;
 
-/** Up to where a mailbox knows its mail. */
+/** The position up to which a mailbox has read the catalog. */
 export interface SeedMark {
   generation: string;
   registrationId: string;
@@ -56,7 +56,7 @@ export interface Position {
   messageId: string;
 }
 
-/** What to select, newest first; null means any. */
+/** Conditions of a list, newest first; null means any. */
 export interface Selection {
   box: string;
   read: boolean | null;
@@ -65,20 +65,20 @@ export interface Selection {
   sinceUtc: string | null;
   /** Words that all must occur, each as the beginning of a word; never empty. */
   words: readonly string[] | null;
-  /** What follows this message. */
+  /** Only messages after this position. */
   after: Position | null;
   limit: number | null;
 }
 
 /** mailbox.sqlite of one mailbox. */
 export interface MailboxState {
-  /** For statements of maintenance. */
+  /** For maintenance. */
   readonly store: StateStore;
   mark(): SeedMark | null;
   /**
-   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the
-   * mark shows what is missing after a loss of power. `admit` decides on each row inside the transaction,
-   * while no one else writes; null leaves it out.
+   * Adds unknown rows and sets the mark in one transaction. Not synced: after a power failure the mark shows
+   * what is missing. `admit` decides on each row inside the transaction, while no other process writes; null
+   * skips it.
    */
   seed(
     label: string,
@@ -89,16 +89,16 @@ export interface MailboxState {
   get(messageId: string): StateRow | null;
   select(selection: Selection): ListedRow[];
   /**
-   * Changes all of these messages or none, and returns their rows, in the order given. `plan` decides on the
-   * row as it is in the transaction; null is a message that is not here. Durable; nothing is written when
-   * nothing changes.
+   * Changes all of these messages or none and returns their rows, in the given order. `plan` runs in the
+   * transaction with the present row, or null for an unknown message. Durable; without a change nothing is
+   * written.
    */
   change(label: string, messageIds: readonly string[], plan: (row: StateRow | null) => ViewRow): StateRow[];
-  /** Notes the verdict of the last look at a message. Not synced: it is looked at again. */
+  /** Records the last verdict on a message. Not synced, since the check can be repeated. */
   noteAttestation(label: string, messageId: string, attestation: string | null): void;
-  /** Rows whose symbolic link is not where it belongs. */
+  /** Rows whose symbolic link is in the wrong box. */
   misplaced(limit: number): StateRow[];
-  /** Notes where links are now. Not synced: a link is looked for again when it is in doubt. */
+  /** Records the boxes of links. Not synced, since a doubtful link is searched again. */
   placed(label: string, links: readonly { seq: number; box: string }[]): void;
   close(): void;
 }
@@ -165,8 +165,8 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         label,
         () => {
           for (const candidate of rows) {
-            // A refused insert would use up a number, and the row with the highest one would seem to be
-            // removed.
+            // A refused insert would use up a number, and then the row with the highest number would seem to
+            // be removed.
             const admitted = get(candidate.messageId) === null ? admit(candidate) : null;
             if (admitted === null) continue;
             const { body, answers, ...row } = admitted;
@@ -244,14 +244,13 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
 }
 
 /**
- * Fewer matches than this are looked up one by one; among more, a box is read in its order until the page is
- * full.
+ * With fewer matches each is looked up; with more the box is read in order until the page is full.
  */
 const fewMatches = 1000;
 
 /**
- * Every condition and the order are met by one index, so that a page reads its own rows only. `rare`: the
- * words select the rows, and no index of boxes.
+ * Prepares a selection for which one index satisfies every condition and the order, so that a page reads only
+ * its rows. `rare`: the words select the rows instead of an index of boxes.
  */
 function prepareSelection(
   client: StateStore["client"],

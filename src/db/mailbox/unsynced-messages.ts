@@ -5,8 +5,8 @@ import type { Catalog } from "./catalog.ts";
 const { messages, unsyncedMessages } = schema;
 
 /**
- * A delivered message whose file may not be on disk yet. `createdAtUtc`: null when the catalog does not know
- * the message.
+ * A delivered message whose file may not be on disk. `createdAtUtc`: null for a message that the catalog
+ * lacks.
  */
 export interface UnsyncedMessage {
   seq: number;
@@ -16,16 +16,16 @@ export interface UnsyncedMessage {
 }
 
 /**
- * What a catalog keeps of messages until their files are on disk. Each method reads or changes the present
- * file.
+ * Texts of messages that a catalog keeps until their files are on disk. Each method reads or changes the
+ * present file.
  */
 export function openUnsyncedMessages(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
-  // A number that was settled is given again: the id belongs to it.
+  // Numbers of settled rows are reused, so the id is compared too.
   const is = ({ seq, messageId }: UnsyncedMessage) =>
     and(eq(unsyncedMessages.seq, seq), eq(unsyncedMessages.messageId, messageId));
   return {
-    /** In order, from the one after `seq`. */
+    /** Rows in order, after the sequence `after`. */
     waiting: ({ after, limit }: { after: number; limit: number }): UnsyncedMessage[] =>
       db()
         .select({
@@ -43,8 +43,8 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">) {
     has: (row: UnsyncedMessage): boolean =>
       db().select({ seq: unsyncedMessages.seq }).from(unsyncedMessages).where(is(row)).get() !== undefined,
     /**
-     * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false`
-     * throws at once where another process writes.
+     * Removes these rows. Not synced: rows that a power failure restores are checked again. `waits: false`
+     * throws at once while another process writes.
      */
     settle(rows: readonly UnsyncedMessage[], { waits }: { waits: boolean }): void {
       if (rows.length === 0) return;

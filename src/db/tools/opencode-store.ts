@@ -12,11 +12,11 @@ export interface OpencodeRow {
 /** A prompt of a conversation, newest last. `part`: the text of its first part, as JSON text. */
 type OpencodePrompt = Pick<OpencodeRow, "messageId" | "createdMs" | "part">;
 
-/** The store of the tool, which is not ours: it is opened read-only, once for each read. */
+/** The store of opencode, opened read-only, once for each read. */
 interface OpencodeStore {
   /** The newest `limit` prompts of a conversation, oldest first. */
   prompts(sessionId: string, limit: number): OpencodePrompt[];
-  /** A prompt and all that answers it, in order. Parts beyond 8 MiB are left out. */
+  /** A prompt and the messages that answer it, in order. Parts beyond 8 MiB are left out. */
   turn(sessionId: string, messageId: string): OpencodeRow[];
   close(): void;
 }
@@ -24,7 +24,7 @@ interface OpencodeStore {
 const maxPartBytes = 8 * 2 ** 20;
 const maxRows = 20_000;
 
-/** Throws where the file is no store of a version that we know. */
+/** Throws for a file that is not a store of a known version. */
 export function openOpencodeStore(path: string): OpencodeStore {
   const client = openReadOnly(path);
   try {
@@ -54,7 +54,7 @@ export function openOpencodeStore(path: string): OpencodeStore {
   }
 }
 
-/** A store that nobody has open has no write-ahead log, and opens only as one that nobody changes. */
+/** A store that no process has open lacks a write-ahead log and can be opened only as immutable. */
 function openReadOnly(path: string): Database {
   const client = new Database(path, { readonly: true, strict: true });
   try {

@@ -2,13 +2,12 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 
 /**
- * index.sqlite, shared by all mailboxes of a root: who is registered, and what was delivered to whom. A
- * message is delivered exactly when its rows are here. Times are RFC 3339 text with milliseconds and `Z`;
- * paths are relative to the root, except where a mailbox lies outside of it. Source: spec/mailbox-agui.md A1,
- * A5, A7.
+ * index.sqlite, shared by all mailboxes of a root: registrations and deliveries. A message is delivered
+ * exactly when its rows are here. Times are RFC 3339 text with milliseconds and `Z`. Paths are relative to
+ * the root, except for a mailbox outside of it. Source: spec/mailbox-agui.md A1, A5, A7.
  */
 
-/** One row. `generation` is new whenever the numbers of `projections` may have begun again. */
+/** One row. `generation` changes whenever the numbers of `projections` may have restarted. */
 export const catalog = sqliteTable(
   "catalog",
   { singleton: integer().primaryKey(), generation: text().notNull() },
@@ -24,7 +23,7 @@ export const registrations = sqliteTable(
     ownerPrincipalId: text("owner_principal_id").notNull(),
     status: text({ enum: ["active", "inactive", "stashed"] }).notNull(),
     mailboxKind: text("mailbox_kind", { enum: ["in_root", "symlink"] }).notNull(),
-    /** Where the mail lies: relative to the root for `in_root`, absolute for `symlink`. */
+    /** Path of the mailbox folder: relative to the root for `in_root`, absolute for `symlink`. */
     mailboxPath: text("mailbox_path").notNull(),
     /** The entry below `mailboxes/`: the folder itself, or the symbolic link to it. */
     mailboxEntryPath: text("mailbox_entry_path").notNull(),
@@ -56,12 +55,12 @@ export const messages = sqliteTable("messages", {
   senderPrincipalId: text("sender_principal_id").notNull(),
   /** `messages/<date>/<message id>.md`. */
   canonicalPath: text("canonical_path").notNull(),
-  /** The front matter of the canonical file as JSON: a list needs no file. */
+  /** The front matter of the canonical file as JSON, so that a list needs no file. */
   envelopeJson: text("envelope_json").notNull(),
   bodyPreview: text("body_preview").notNull(),
 });
 
-/** `ordinal` counts over to and cc together. */
+/** `ordinal` counts to and cc together. */
 export const recipients = sqliteTable(
   "recipients",
   {
@@ -98,7 +97,7 @@ export const attachments = sqliteTable(
   ],
 );
 
-/** Which mailbox holds which message, in the order of delivery; `folder` is where it was put at first. */
+/** Messages of each mailbox, in the order of delivery. `folder`: the first box of the message. */
 export const projections = sqliteTable(
   "projections",
   {
@@ -114,9 +113,8 @@ export const projections = sqliteTable(
 );
 
 /**
- * Public keys with which mailboxes sign what they send. `registration_id`: whose key it is here; null for a
- * mailbox of another host, whose first key is kept. Keys stay when a registration ends: mail signed with them
- * does too.
+ * Public keys of mailboxes. `registration_id`: the registration with this key; null for a mailbox of another
+ * host, whose first key is kept. Keys remain after a registration ends, like the mail that they signed.
  */
 export const attestationKeys = sqliteTable(
   "attestation_keys",
@@ -132,9 +130,9 @@ export const attestationKeys = sqliteTable(
 );
 
 /**
- * What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. Also
- * the ids of mail from other hosts that was cleared, which may come again: with the address of its sender for
- * a registration, and no hash.
+ * The messages that each mailbox signed and sent, in order. `hash`: hash of the entry, which the next entry
+ * names. Also the ids of cleared mail from other hosts, which may arrive again; those rows have the sender's
+ * address as registration and no hash.
  */
 export const attestedMail = sqliteTable(
   "attested_mail",
@@ -143,7 +141,7 @@ export const attestedMail = sqliteTable(
     sequence: integer().notNull(),
     messageId: text("message_id").notNull(),
     hash: text().notNull(),
-    /** A person cleared the message: it is not to be there. */
+    /** Whether a person cleared the message, so that it is expected to be absent. */
     isCleared: integer("is_cleared", { mode: "boolean" }).notNull().default(false),
   },
   (table) => [
@@ -153,7 +151,7 @@ export const attestedMail = sqliteTable(
 );
 
 /**
- * Under which name this machine has joined a fleet of hosts: mail to `name@host` goes there. No row: it has
+ * The name under which this machine has joined a fleet of hosts, for mail to `name@host`. No row: it has
  * joined none.
  */
 export const fleetHost = sqliteTable(
@@ -162,7 +160,7 @@ export const fleetHost = sqliteTable(
   (table) => [check("only_one_fleet_host", sql`${table.singleton} = 1`)],
 );
 
-/** Messages with recipients on another host that has not confirmed them, in the order of their commits. */
+/** Messages that a recipient's host has not confirmed, in the order of their commits. */
 export const hostOutbox = sqliteTable(
   "host_outbox",
   {
@@ -175,9 +173,8 @@ export const hostOutbox = sqliteTable(
 );
 
 /**
- * Texts of messages whose files may not be on disk yet. A row goes once its file is; until then the text is
- * here, and a file that is missing or cut off after a crash is written from it. Few rows, most of the time
- * none.
+ * Texts of messages whose files may not be on disk. A row is removed when its file is on disk. After a crash
+ * a missing or truncated file is written from it. Usually there are no rows.
  */
 export const unsyncedMessages = sqliteTable("unsynced_messages", {
   seq: integer().primaryKey(),
@@ -187,9 +184,8 @@ export const unsyncedMessages = sqliteTable("unsynced_messages", {
 });
 
 /**
- * What a committed change of registrations still has to do on disk; the process that finds a row does it.
- * `remove` of an absent path and `rename` of an absent `path` are done already. Paths are relative to the
- * root.
+ * Changes to files that a committed change of registrations still needs; any process may carry them out.
+ * `remove` and `rename` of an absent `path` are already done. Paths are relative to the root.
  */
 export const pendingArtifacts = sqliteTable(
   "pending_artifacts",

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /**
- * mailbox.sqlite, one in each mailbox: the only authority for how its owner sees each message. The full-text
+ * mailbox.sqlite, one in each mailbox: the authority for the owner's view of each message. The full-text
  * table `message_text` (rowid = `seq`; columns subject, sender, body) and the view `thread_summaries` are in
  * a separate migration. Source: spec/mailbox-agui.md A5, A6.
  */
@@ -27,7 +27,7 @@ export const messageState = sqliteTable(
     envelopeJson: text("envelope_json").notNull(),
     bodyPreview: text("body_preview").notNull(),
     /**
-     * The verdict of the last look at the message: `verified`, `broken: <why>`, or null for an unsigned one.
+     * The last verdict on the signature: `verified`, `broken: <why>`, or null for an unsigned message.
      */
     attestation: text(),
   },
@@ -49,8 +49,8 @@ export const messageState = sqliteTable(
 );
 
 /**
- * One row: up to which projection of which catalog this mailbox knows its mail. Another generation or
- * registration than the catalog's means: compare from the beginning.
+ * One row: the catalog and its last projection that this mailbox has read. With another generation or
+ * registration than the catalog's, the mailbox compares from the beginning.
  */
 export const seeded = sqliteTable(
   "seeded",

@@ -227,6 +227,7 @@ export const areas: readonly Area[] = [
       "cli/mail/agent-mail",
       "cli/mail/agent-mailbox",
       "cli/mail/mail-",
+      "cli/operations/mail",
       "cli/command-line/mailbox-",
       "cli/mail/mailbox-",
       "cli/short/short-mail",

@@ -65,8 +65,10 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
     },
   }),
   console: () => ({
-    svc: { console: () => import("./commands/console.ts").then((module) => module.shortConsole) },
-    "svc-mgr": { console: () => import("./commands/console.ts").then((module) => module.consoleCommand) },
+    svc: { console: () => import("./commands/console.ts").then((module) => module.consoleCommand("svc")) },
+    "svc-mgr": {
+      console: () => import("./commands/console.ts").then((module) => module.consoleCommand("svc-mgr")),
+    },
   }),
   hosts: (load) => ({
     "svc-coord": {

@@ -130,6 +130,13 @@ export const MailMessage = Strict(
         { description: "scheme of the proof; the token is never shown" },
       ),
     ),
+    number: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          "of the message in this mailbox; never that of another one. Absent in an answer to `send` or `reply`, and from a mail server",
+      }),
+    ),
     hops: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -161,7 +168,7 @@ const MessageRef = Type.String({
   minLength: 1,
   maxLength: 512,
   pattern: visiblePattern,
-  description: "reference of a listed message",
+  description: "reference of a listed message, or its `number`",
   ...enforced({ pattern: patterns.messageRef }),
 });
 

@@ -61,7 +61,8 @@ interface RemedyParameters {
   end_session: { session: string; end_line: string };
   record_screen: AgentRef;
   list_attention: object;
-  register_address: { address: string };
+  /** For a person. */
+  register_address: { address: string; principal_id: string };
   register_folder: object;
   list_mailboxes: object;
   repair_mailboxes: object;

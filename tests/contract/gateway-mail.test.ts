@@ -93,6 +93,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
         attachments: [],
         notify_block: null,
         notify_auth: { scheme: "none" },
+        number: 1,
         attestation: expect.stringMatching(/^(verified|unsigned)$/),
       },
     ]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { ScreenEvent } from "../../src/protocol/console.ts";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
+import { awaitOutcome } from "../support/await-outcome.ts";
 import { createBuiltFixture } from "../support/built-agent.ts";
 import type { CliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
@@ -71,6 +72,29 @@ describe("the console", () => {
       await get(`${url}svc/coord/shutdown`, { method: "POST" });
     }
   });
+
+  test("`svc console --stop` ends the server that `svc console` started, and no other", async () => {
+    await using fixture = createBuiltFixture(dist);
+    const svc = (...words: string[]) => fixture.run("svc", ["console", ...words]);
+    const none = { exitCode: 0, stdout: "no server runs that `svc console` started\n" };
+    expect(await svc("--stop")).toMatchObject(none);
+    const url = (await svc()).stdout.trim();
+    // Two at once end one server.
+    const ends = await Promise.all([svc("--stop"), fixture.mgr("console", "--stop")]);
+    const ended = ends.filter(({ stdout }) => stdout === `ended the server at ${url.slice(0, -1)}\n`);
+    expect([ends.map(({ exitCode }) => exitCode), ended.length > 0]).toEqual([[0, 0], true]);
+    expect(await awaitOutcome(get(url))).toThrow();
+    expect(await svc("--stop")).toMatchObject(none);
+
+    await using server = await startCoordinator(fixture, {});
+    const left = await svc("--stop", "--json");
+    expect(left.json()).toEqual({ schema_version: 1, stopped: [], others: [server.baseUrl] });
+    expect((await svc("--stop")).stdout).toEndWith(
+      `${server.baseUrl} was started by another command and goes on\n`,
+    );
+    expect((await get(`${server.baseUrl}/health`)).status).toBe(200);
+    expect((await svc("--stop", "--open")).exitCode).toBe(2);
+  }, 120_000);
 
   test("where a token is asked for, the link signs in once and is written nowhere", async () => {
     await using fixture = createBuiltFixture(dist);

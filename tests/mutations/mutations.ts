@@ -127,9 +127,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "archive without looking whose it is",
     module: "src/services/mail/filesystem/mailbox.ts",
-    text: 'const rows = now.state.change("sql:mail-changed", refs.map(idOf), (row) => {\n      if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");',
+    text: 'const rows = now.state.change("sql:mail-changed", ids, (row) => {\n      if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");',
     replacement:
-      'const rows = now.state.change("sql:mail-changed", refs.map(idOf), (row) => {\n      if (!row) return { boxName: archive, isRead: true, isAnswered: false };',
+      'const rows = now.state.change("sql:mail-changed", ids, (row) => {\n      if (!row) return { boxName: archive, isRead: true, isAnswered: false };',
     breaks: "an agent is told that it archived another's mail",
     caught: world(/archived .* which is not its own/),
   },

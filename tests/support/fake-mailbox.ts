@@ -48,6 +48,7 @@ interface MemoryMail extends FakeMail {
 }
 
 interface Held {
+  number: number;
   envelope: MailEnvelope;
   body: string;
   state: ViewState;
@@ -124,7 +125,8 @@ export function createFakeMail(options: { clock?: Clock } = {}): MemoryMail {
     ]);
     for (const [address, home] of homes) {
       const state = { box: home, read: home === sent, answered: false };
-      boxOf(address).held.set(id, { envelope, body, state, home });
+      const { held } = boxOf(address);
+      held.set(id, { number: held.size + 1, envelope, body, state, home });
       if (home === inbox) for (const listener of boxOf(address).listeners) queueMicrotask(listener);
     }
     return boxOf(envelope.from.address).held.get(id) as Held;
@@ -134,14 +136,16 @@ export function createFakeMail(options: { clock?: Clock } = {}): MemoryMail {
     const box = boxOf(parseAddress(address), principalId);
 
     const holding = (ref: string): Held => {
-      const held = box.held.get(idOf(ref));
+      const numbered = [...box.held.values()].find(({ number }) => String(number) === ref);
+      const held = numbered ?? box.held.get(idOf(ref));
       if (!held) throw new ServiceError("not_found", "this mailbox holds no such message");
       return held;
     };
-    const shown = ({ envelope, body, state }: Held, withBody = true): Mail =>
+    const shown = ({ number, envelope, body, state }: Held, withBody = true): Mail =>
       toMail({
         envelope,
         state,
+        number,
         preview: previewOf(body),
         body: withBody ? body : null,
         verdict: verdicts.get(envelope.from.address) ?? { state: "unsigned" },

@@ -66,7 +66,7 @@ export function toLaunchAnswer(
 }
 
 /** The answer of a launch with the notifier settings that the agent kept. Pure. */
-export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOver): Answer {
+export function withKeptNotifier(answer: Answer, name: string, kept: NotifierCarryOver): Answer {
   if (kept === null) return answer;
   const command = `${agentCommand({ agentName: name })} gateway mail-notifier`;
   const line =
@@ -78,6 +78,23 @@ export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOv
     json: { ...(answer.json as object), mail_notifier_kept: kept },
     text: `${answer.text}\n${line}`,
   };
+}
+
+/** The answer of a launch that was to enable the notifier; exit 2 when it could not. Pure. */
+export function withNotifier(
+  answer: Answer,
+  name: string,
+  notifier: { isEnabled: true } | { error: string } | null,
+): Answer {
+  if (notifier === null) return answer;
+  const command = `${agentCommand({ agentName: name })} gateway mail-notifier`;
+  const json = { ...(answer.json as object), mail_notifier_enabled: !("error" in notifier) };
+  if ("error" in notifier) {
+    const line = `its mail notifier is not enabled: ${notifier.error}. Enable it with: ${command} enable`;
+    return { json, text: `${answer.text}\n${line}`, exitCode: exitCodes.usage };
+  }
+  const line = `its mail notifier is enabled: new mail wakes it. Disable it with: ${command} disable`;
+  return { ...answer, json, text: `${answer.text}\n${line}` };
 }
 
 export interface LaunchedVersion {

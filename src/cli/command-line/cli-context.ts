@@ -116,7 +116,8 @@ const isIn = (root: string, overlay: ProjectOverlay | null) =>
  */
 export async function prepareSessionPlace(context: CliContext, io: CliIo): Promise<void> {
   const { files, overlays, overlay, roots } = context;
-  if (overlay && isIn(roots.runtimeRoot, overlay)) prepareOverlay(files, overlays, overlay);
+  if (overlay && isIn(roots.runtimeRoot, overlay))
+    await overlays.exclusively(() => prepareOverlay(files, overlays, overlay));
   const inStateFolder = roots.runtimeRoot === join(stateRootOf(io.env, io.home), "runtime");
   if (!inStateFolder || !overlay?.refusal || !holdsSessions(files, overlay)) return;
   await warn(io, `sessions are kept in ${roots.runtimeRoot}, not in the project overlay: ${overlay.refusal}`);

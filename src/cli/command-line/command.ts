@@ -12,12 +12,19 @@ export type OfferedValues =
   | "running-agents-and-groups"
   | "agent-ids"
   | "addresses"
+  /** Numbers of messages in the inbox of who types. */
+  | "messages"
   | "request-ids"
   | "tools"
   | "skill-tools";
 
-/** The groups that `@NAME` may mean where a command is given. */
-export type FindGroups = (caller: Caller) => Promise<string[]>;
+/** What only some programs offer to a shell. The caller has the flags of the line. */
+export interface ProgramOffers {
+  /** The groups that `@NAME` may mean where a command is given. */
+  groups: (caller: Caller) => Promise<string[]>;
+  /** The messages in the inbox of who types. */
+  messages: (caller: Caller) => Promise<Candidate[]>;
+}
 
 /** A word that completes a command line. */
 export interface Candidate {

@@ -5,7 +5,7 @@ import { sessionPaths } from "../../services/sessions/roots.ts";
 import { skillTools } from "../../services/skills/ownership.ts";
 import { readOfflineRequests } from "../../services/status/project.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
-import type { Caller, Candidate, CliIo, FindGroups, OfferedValues } from "./command.ts";
+import type { Caller, Candidate, CliIo, OfferedValues, ProgramOffers } from "./command.ts";
 
 /**
  * The values that this machine knows. Reads the registry and the mailbox root as they are, and asks no
@@ -15,7 +15,7 @@ export async function liveValues(
   io: CliIo,
   what: OfferedValues,
   given: Readonly<Record<string, string>>,
-  findGroups: FindGroups,
+  offers: ProgramOffers | undefined,
 ): Promise<Candidate[]> {
   const context = openCliContext(io, given);
   switch (what) {
@@ -26,7 +26,7 @@ export async function liveValues(
     case "running-agents-and-groups":
       return [
         ...agents(context).filter(isRunning).map(toNamed),
-        ...(await groupNames(findGroups, { io, inherited: given })),
+        ...(await groupNames(offers, { io, inherited: given })),
       ];
     case "agent-ids":
       return agents(context).map(({ agent_id, agent_name }) => ({
@@ -35,6 +35,8 @@ export async function liveValues(
       }));
     case "addresses":
       return addresses(context, given["mailbox-root"]);
+    case "messages":
+      return (await offers?.messages({ io, inherited: given })) ?? [];
     case "request-ids":
       return requests(context, given);
     case "tools":
@@ -50,8 +52,8 @@ const toNamed = ({ agent_name, identity, lifecycle }: RegistryRecord): Candidate
 });
 
 /** None where no team's file is, and where it cannot be read. */
-async function groupNames(find: FindGroups, caller: Caller): Promise<Candidate[]> {
-  const names = await find(caller).catch(() => []);
+async function groupNames(offers: ProgramOffers | undefined, caller: Caller): Promise<Candidate[]> {
+  const names = (await offers?.groups(caller).catch(() => [])) ?? [];
   return names.map((name) => ({ value: `@${name}`, description: "group of svc.yaml" }));
 }
 

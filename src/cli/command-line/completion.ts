@@ -1,4 +1,4 @@
-import type { Candidate, CliIo, Command, FindGroups, Flag, Flags, OfferedValues } from "./command.ts";
+import type { Candidate, CliIo, Command, Flag, Flags, OfferedValues, ProgramOffers } from "./command.ts";
 import { childOf, childrenOf, everywhere, isText, type Station, toStation } from "./parse.ts";
 
 interface Completion {
@@ -187,13 +187,13 @@ export async function answerShell(
   root: Command,
   argv: readonly string[],
   io: CliIo,
-  findGroups: FindGroups = async () => [],
+  offers: ProgramOffers | undefined,
 ): Promise<number> {
   const { words, current } = readQuestion(argv);
   try {
     const { candidates, paths } = await completeLine(root, words, current, async (what, given) => {
       const { liveValues } = await import("./completion-values.ts");
-      return liveValues(io, what, given, findGroups);
+      return liveValues(io, what, given, offers);
     });
     const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
     await io.writeOut(`${lines.join("")}:${paths ?? "none"}\n`);

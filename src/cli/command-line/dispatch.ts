@@ -7,10 +7,10 @@ import {
   type Answer,
   type CliIo,
   type Command,
-  type FindGroups,
   type Flag,
   type Invocation,
   type Paint,
+  type ProgramOffers,
   UsageError,
 } from "./command.ts";
 import { answerShell } from "./completion.ts";
@@ -39,19 +39,19 @@ export class CommandFailure extends Error {
 /**
  * Runs one command line against the tree under `root` and returns the exit code. Answers go to stdout, all
  * errors to stderr; with `--json` each is one document. `given`: the process, also by whether a document is
- * asked for. `findGroups`: those that shells complete. Never throws.
+ * asked for. `offers`: what shells complete. Never throws.
  */
 export async function runProgram(
   root: Command,
   version: () => Promise<ProgramVersion>,
   argv: readonly string[],
   given: CliIo | ((isJson: boolean) => CliIo),
-  { findGroups }: { findGroups?: FindGroups } = {},
+  { offers }: { offers?: ProgramOffers } = {},
 ): Promise<number> {
   const ioFor = typeof given === "function" ? given : () => given;
   let isJson = asksForJson(argv);
   try {
-    if (argv[0] === "complete") return await answerShell(root, argv.slice(1), ioFor(false), findGroups);
+    if (argv[0] === "complete") return await answerShell(root, argv.slice(1), ioFor(false), offers);
     const parsed = await parseCommandLine(root, argv);
     isJson = parsed.kind === "run" ? parsed.inherited["json"] === true : isJson;
     return await perform(parsed, version, ioFor(isJson));

@@ -107,9 +107,9 @@ export const managerRemedies: {
   end_session: ({ session, end_line: command }) => ({ step: `End ${session}`, command }),
   record_screen: (_, { agent }) => ({ step: "Record it from now on", command: `${agent} record on` }),
   list_attention: (_, { program }) => ({ step: "See what waits", command: `${program} attention list` }),
-  register_address: ({ address }, { program }) => ({
+  register_address: ({ address, principal_id: principal }, { program }) => ({
     step: "Make a mailbox",
-    command: `${program} mailbox register --address ${address} --principal-id NAME --role person`,
+    command: `${program} mailbox register --address ${shellWord(address)} --principal-id ${shellWord(principal)} --role person`,
   }),
   register_folder: (_, { program }) => ({
     step: "Register it",

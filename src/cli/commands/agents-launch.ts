@@ -1,5 +1,5 @@
 import type { TeamOwner } from "../../protocol/files.ts";
-import { toLaunchAnswer, withNotifier, withVersion } from "../agent/launch-answer.ts";
+import { toLaunchAnswer, withKeptNotifier, withNotifier, withVersion } from "../agent/launch-answer.ts";
 import { modelFlags, readModel } from "../agent/model-flags.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command-line/command.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
@@ -149,15 +149,17 @@ export default command({
   },
 });
 
-/** Exit 2 where the agent runs without its gateway or without its mailbox. Pure. */
+/** Exit 2 where the agent runs without its gateway, its mailbox or the notifier. Pure. */
 export function answerLaunched(
   io: Pick<CliIo, "advise">,
-  { context, session, gateway, version, mailbox }: Launched,
+  { context, session, gateway, version, mailbox, notifier }: Launched,
 ): Answer {
   const attached = gateway.state === "serves" ? gateway.attached : null;
   const error = gateway.state === "failed" ? gateway.error : null;
   const answer = withVersion(toLaunchAnswer({ context, io }, session, attached, error), version);
-  return withNotifier(withMailbox(answer, mailbox), session.manifest.agent_name, session.notifier);
+  const { agent_name: name } = session.manifest;
+  const kept = withKeptNotifier(withMailbox(answer, mailbox), name, session.notifier);
+  return withNotifier(kept, name, notifier);
 }
 
 function toOwner(file: string | undefined, member: string | undefined): TeamOwner | undefined {

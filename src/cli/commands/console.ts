@@ -5,60 +5,80 @@ import {
   type ConsoleLinkDeps,
   findConsole,
   linkToConsole,
+  type StoppedConsoles,
+  stopConsoles,
 } from "../../services/fleet/console-link.ts";
 import { environmentWithout } from "../../services/sessions/environment.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visible } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
-import { type CliIo, command } from "../command-line/command.ts";
+import {
+  type Answer,
+  type CliIo,
+  type Command,
+  command,
+  type Flags,
+  UsageError,
+} from "../command-line/command.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
 import { selfCommand } from "../command-line/version.ts";
 
-export const consoleCommand = command({
-  name: "console",
-  description: "print where the console is in a browser; starts the coordination server when none runs",
-  examples: ["svc-mgr console", "svc-mgr console --open", "svc-mgr console --json"],
-  args: {
-    open: { type: "boolean", description: "open it in your browser" },
-  },
-  async run({ args, inherited, io }) {
-    const context = openCliContext(io, inherited);
-    const deps: ConsoleLinkDeps = {
-      files: context.files,
-      clock: context.clock,
-      processes: context.processes,
-      network: context.network,
-      env: io.env,
-      runtimeRoot: context.roots.runtimeRoot,
-    };
-    const running = await findConsole(deps);
-    const link = await linkToConsole(deps, running ?? (await start(context, io, deps, inherited)));
-    if (args.open) await open(context, link);
-    return {
-      json: {
-        schema_version: 1,
-        url: link.url,
-        expires_at_utc: link.expiresAtUtc,
-        started_coordinator: running === null,
-      },
-      text: [
-        link.url,
-        ...(link.expiresAtUtc === null
-          ? []
-          : ["This link signs one browser in, once, within two minutes. Give it to nobody."]),
-      ].join("\n"),
-    };
-  },
-});
+const consoleFlags = {
+  open: { type: "boolean", description: "open it in your browser" },
+  stop: { type: "boolean", description: "end the server that this command started before" },
+} as const satisfies Flags;
 
-/** The same in `svc`. */
-export const shortConsole = command({
-  name: "console",
-  description: "print where the console is in a browser; starts its server when none runs",
-  examples: ["svc console", "svc console --open"],
-  args: consoleCommand.flags,
-  run: (invocation) => consoleCommand.call(invocation, invocation.args),
-});
+/** `PROGRAM console`, for each of our programs. */
+export const consoleCommand = (program: string): Command =>
+  command({
+    name: "console",
+    description: "print where the console is in a browser; starts the coordination server when none runs",
+    examples: [`${program} console`, `${program} console --open`, `${program} console --stop`],
+    args: consoleFlags,
+    async run({ args, inherited, io, path }) {
+      if (args.open && args.stop) throw new UsageError("give --open or --stop, not both", path);
+      const context = openCliContext(io, inherited);
+      const deps: ConsoleLinkDeps = {
+        files: context.files,
+        clock: context.clock,
+        processes: context.processes,
+        network: context.network,
+        env: io.env,
+        runtimeRoot: context.roots.runtimeRoot,
+      };
+      if (args.stop) return answerStopped(await stopConsoles(deps));
+      const running = await findConsole(deps);
+      const link = await linkToConsole(deps, running ?? (await start(context, io, deps, inherited)));
+      if (args.open) await open(context, link);
+      return {
+        json: {
+          schema_version: 1,
+          url: link.url,
+          expires_at_utc: link.expiresAtUtc,
+          started_coordinator: running === null,
+        },
+        text: [
+          link.url,
+          ...(link.expiresAtUtc === null
+            ? []
+            : ["This link signs one browser in, once, within two minutes. Give it to nobody."]),
+        ].join("\n"),
+      };
+    },
+  });
+
+/** Pure. */
+function answerStopped({ stopped, others }: StoppedConsoles): Answer {
+  const first = stopped.length === 0 ? ["no server runs that `svc console` started"] : [];
+  return {
+    json: { schema_version: 1, stopped, others },
+    text: [
+      ...first,
+      ...stopped.map((url) => `ended the server at ${url}`),
+      ...others.map((url) => `${url} was started by another command and goes on`),
+    ].join("\n"),
+  };
+}
 
 /** Of the pane that we happen to run in: the server outlives it. */
 const ofThisPane = ["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID"];
@@ -82,7 +102,7 @@ async function start(
   const begin = (...more: string[]) => {
     const child = processes.detach(
       "process:coordinator",
-      [...selfCommand(), "coord", "serve", ...more, ...flags],
+      [...selfCommand(), "coord", "serve", "--of-console", ...more, ...flags],
       { env, cwd: roots.runtimeRoot, logPath },
     );
     let end: string | null = null;

@@ -11,7 +11,7 @@ const list = command({
   description: "list the keys: those of mailboxes here, and the first that each mailbox of another host used",
   examples: ["svc-mgr mailbox keys list", "svc-mgr mailbox keys list --json"],
   async run(invocation) {
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const rows = await withMailRoot(chosen, ({ catalog }) => openAttestations(catalog).keys());
     const keys = rows.map(({ address, publicKey, registrationId, seenAtUtc }) => ({
       address,
@@ -45,7 +45,7 @@ const forget = command({
   },
   async run(invocation) {
     const { address } = invocation.args;
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const count = await withMailRoot(chosen, ({ catalog }) =>
       openAttestations(catalog).forgetForeign(address),
     );

@@ -53,7 +53,7 @@ const repair = command({
     if (args["quarantine-staging"] && args["remove-staging"]) {
       throw new UsageError("--quarantine-staging and --remove-staging exclude each other", invocation.path);
     }
-    const { deps, root, heading } = chooseRoot(invocation, { creates: false });
+    const { deps, root, heading } = chooseRoot(invocation);
     const result = await withProgress(
       io,
       "what was repaired so far holds; run it again for the rest",
@@ -112,7 +112,7 @@ const verify = command({
     },
   },
   async run(invocation) {
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const address = invocation.args.address ?? null;
     const histories = await withMailRoot(chosen, (open) =>
       withProgress(invocation.io, "nothing was changed", (options) =>
@@ -173,7 +173,7 @@ const cleanup = command({
     const { args, io } = invocation;
     const seconds = (name: "inactive-older-than-seconds" | "stashed-older-than-seconds") =>
       toWholeNumber(name, args[name], 0, maxAgeSeconds) ?? 0;
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const options = {
       inactiveOlderThanSeconds: seconds("inactive-older-than-seconds"),
       stashedOlderThanSeconds: seconds("stashed-older-than-seconds"),
@@ -236,7 +236,7 @@ const exportMail = command({
     if (args["all-accounts"] === args.address.length > 0) {
       throw new UsageError("give exactly one of --all-accounts and --address", path);
     }
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const result = await withMailRoot(chosen, (open) =>
       withProgress(io, "nothing was exported", (options) =>
         exportMailRoot(chosen.deps, open, {
@@ -276,7 +276,7 @@ export const upkeepCommands = {
 async function runClear(invocation: Invocation<typeof clearFlags>, address: string | null): Promise<Answer> {
   const { io } = invocation;
   const { "dry-run": dryRun, yes } = invocation.args;
-  const chosen = chooseRoot(invocation, { creates: false });
+  const chosen = chooseRoot(invocation);
   const result = await withMailRoot(chosen, async (open) => {
     if (!dryRun) {
       const whose = address === null ? `every mailbox in ${chosen.root}` : address;

@@ -29,14 +29,14 @@ import { givenFields } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
 import { withRemedy } from "../command-line/remedies.ts";
 import { addressFlag } from "../command-line/shared-flags.ts";
-import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
+import { chooseRoot, prepareRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const init = command({
   name: "init",
   description: "make the folder of the mailboxes ready; doing it again changes nothing",
   examples: ["svc-mgr mailbox init", "svc-mgr mailbox init --mailbox-root /srv/mail --json"],
   async run(invocation) {
-    const { deps, root, heading } = chooseRoot(invocation, { creates: true });
+    const { deps, root, heading } = await prepareRoot(invocation);
     const status = initMailRoot(deps, root);
     const { error, remedy } = status;
     if (error !== null) throw new ServiceError("precondition_failed", error, { data: { remedy } });
@@ -70,7 +70,7 @@ const status = command({
   description: "say which folder of mailboxes is used and whether it is in order; changes nothing",
   examples: ["svc-mgr mailbox status", "svc-mgr mailbox status --mailbox-root /srv/mail --json"],
   async run(invocation) {
-    const { deps, root, heading } = chooseRoot(invocation, { creates: false });
+    const { deps, root, heading } = chooseRoot(invocation);
     const { remedy, ...status } = mailRootStatus(deps, root);
     const version = Number(status.protocol_version ?? Number.NaN);
     const answer: MailboxStatusAnswer = {
@@ -124,7 +124,7 @@ const register = command({
   },
   async run(invocation) {
     const { args, io } = invocation;
-    const chosen = chooseRoot(invocation, { creates: true });
+    const chosen = await prepareRoot(invocation);
     const request: RegisterRequest = {
       address: args.address,
       principalId: args["principal-id"],
@@ -177,7 +177,7 @@ const unregister = command({
   },
   async run(invocation) {
     const { address, mode } = invocation.args;
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const result = await withMailRoot(chosen, ({ registrations }) =>
       registrations.deregister({ address, mode }),
     );
@@ -201,7 +201,7 @@ const accountsList = command({
   description: "list all mailboxes, the present and the former",
   examples: ["svc-mgr mailbox accounts list", "svc-mgr mailbox accounts list --json"],
   async run(invocation) {
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const accounts = await withMailRoot(chosen, listAccounts);
     const answer: AccountsListAnswer = { ...chosen.heading, account_count: accounts.length, accounts };
     return {
@@ -230,7 +230,7 @@ const accountsGet = command({
   examples: ["svc-mgr mailbox accounts get --address ann@svc.localhost"],
   args: addressFlag,
   async run(invocation) {
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const found = await withMailRoot(chosen, (open) =>
       getAccount(chosen.deps, open, invocation.args.address),
     );
@@ -263,7 +263,7 @@ const messagesList = command({
   args: addressFlag,
   async run(invocation) {
     const { address } = invocation.args;
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const messages = await withMailRoot(chosen, (open) => listMessages(chosen.deps, open, address));
     const answer: MessagesListAnswer = {
       ...chosen.heading,
@@ -300,7 +300,7 @@ const messagesGet = command({
   },
   async run(invocation) {
     const { address, "message-id": id } = invocation.args;
-    const chosen = chooseRoot(invocation, { creates: false });
+    const chosen = chooseRoot(invocation);
     const message = await withMailRoot(chosen, (open) => getMessage(chosen.deps, open, address, id));
     const answer: MessagesGetAnswer = { ...chosen.heading, address, message };
     const named = (kind: "to" | "cc") =>

@@ -16,7 +16,7 @@ import { remindersOf } from "../../services/extensions/team/team-file.ts";
 import { createTeamStore, prefixedName } from "../../services/extensions/team/team-store.ts";
 import { createWorktrees } from "../../services/extensions/team/worktrees.ts";
 import type { CallRequest } from "../../services/fleet/gateway-client.ts";
-import { personRole } from "../../services/mail/address.ts";
+import { personMailbox, personRole } from "../../services/mail/address.ts";
 import { listAccounts } from "../../services/mail/filesystem/registration/accounts.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
@@ -35,7 +35,7 @@ import { confirmed } from "../command-line/confirm.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { narrate } from "../command-line/narrate.ts";
 import { rootFlags, teamFileFlag } from "../command-line/shared-flags.ts";
-import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
+import { chooseRoot, prepareRoot, withMailRoot } from "../mail/mailbox-root.ts";
 import { listAgents } from "../operations/fleet.ts";
 import {
   describeFormer,
@@ -272,7 +272,7 @@ async function openTeam(
     const listed = await attempted(() => listAgents(caller, "all"));
     if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.detail);
     const accounts = team.people
-      ? await attempted(() => withMailRoot(chooseRoot(caller, { creates: false }), listAccounts))
+      ? await attempted(() => withMailRoot(chooseRoot(caller), listAccounts))
       : null;
     const state = store.read();
     const running = listed.value.snapshots
@@ -373,11 +373,11 @@ async function openTeam(
     switch (step.step) {
       case "register": {
         await narrate(io, `registering ${step.address}`);
-        const { person, address } = step;
-        const request = { address, principalId: `SVC-${person}`, mode: "safe", role: personRole } as const;
-        const root = () => chooseRoot(caller, { creates: true });
-        const made = await attempted(() =>
-          withMailRoot(root(), ({ registrations }) => registrations.register(request), { init: true }),
+        const request = { ...personMailbox(step.address, step.person), mode: "safe" } as const;
+        const made = await attempted(async () =>
+          withMailRoot(await prepareRoot(caller), ({ registrations }) => registrations.register(request), {
+            init: true,
+          }),
         );
         return made.ok ? null : made.detail;
       }

@@ -44,6 +44,8 @@ interface CoordinatorOptions {
   rulesFile?: string;
   /** Agents of other hosts; none when left out. */
   hosts?: CoordinatorHosts;
+  /** `svc console` started it, and may end it. */
+  isOfConsole?: boolean;
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
   extensions: readonly CoordinatorExtension[];
@@ -193,7 +195,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     };
     instance = published;
     const start = processes.startToken(published.pid);
-    const record = { ...published, ...(start === null ? {} : { process_start: start }) };
+    const record = {
+      ...published,
+      ...(start === null ? {} : { process_start: start }),
+      ...(options.isOfConsole ? { started_by: "console" } : {}),
+    };
     if (remembers && token !== null && !files.exists(paths.tokenRequired))
       files.write("file:token-required", paths.tokenRequired, "");
     if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);

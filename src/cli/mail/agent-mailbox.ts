@@ -6,7 +6,12 @@ import {
   type RegisterWish,
   registerMailbox,
 } from "../../services/mail/binding-register.ts";
-import { initMailRoot, openMailRoot } from "../../services/mail/filesystem/root.ts";
+import {
+  initMailRoot,
+  type MailRoot,
+  type MailRootDeps,
+  openMailRoot,
+} from "../../services/mail/filesystem/root.ts";
 import { isSkillInstalled } from "../../services/notifier/render.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import { readManifest } from "../../services/sessions/manifest.ts";
@@ -19,7 +24,7 @@ import { type CliContext, openCliContext } from "../command-line/cli-context.ts"
 import { type Answer, type CliIo, type CommandCaller, UsageError } from "../command-line/command.ts";
 import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
 import { warn } from "../command-line/narrate.ts";
-import { chooseMailboxFolder } from "./mailbox-root.ts";
+import { chooseMailboxFolder, prepareMailboxFolder } from "./mailbox-root.ts";
 
 /**
  * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root
@@ -31,19 +36,22 @@ export async function giveMailbox(
   agent: FoundAgent,
   wish: RegisterWish & { rootFlag: string | undefined },
 ): Promise<Registered & { rootDetail: string }> {
-  const { mailboxRoot, detail } = chooseMailboxFolder(context, io, { flag: wish.rootFlag, creates: true });
-  const status = initMailRoot(context, mailboxRoot);
-  if (status.error !== null) {
-    throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`, {
-      data: { remedy: status.remedy },
-    });
-  }
-  const root = openMailRoot(context, mailboxRoot);
+  const { mailboxRoot, detail } = await prepareMailboxFolder(context, io, wish.rootFlag);
+  const root = makeMailRoot(context, mailboxRoot);
   try {
     return { ...(await registerMailbox(context, agent, root, wish)), rootDetail: detail };
   } finally {
     root.close();
   }
+}
+
+/** Opens a root that is made first where it is missing. Throws `precondition_failed`. */
+export function makeMailRoot(deps: MailRootDeps, path: string): MailRoot {
+  const status = initMailRoot(deps, path);
+  if (status.error === null) return openMailRoot(deps, path);
+  throw new ServiceError("precondition_failed", `the mailbox root ${path}: ${status.error}`, {
+    data: { remedy: status.remedy },
+  });
 }
 
 export type MailboxAtLaunch = { address: string; root: string; skillHint: string | null } | { error: string };
@@ -136,12 +144,21 @@ function byAddress({ inherited, path, io }: CommandCaller): MailTarget {
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
   const context = openCliContext(io, inherited);
-  const { mailboxRoot } = chooseMailboxFolder(context, io, { flag, creates: false });
+  const { mailboxRoot } = chooseMailboxFolder(context, io, flag);
+  return mailAt(context, io, { mailboxRoot, address });
+}
+
+/** The mailbox of an address below a root, which is opened when it is used. */
+export function mailAt(
+  context: CliContext,
+  io: CliIo,
+  { mailboxRoot, address }: { mailboxRoot: string; address: string },
+): MailTarget {
   return {
     context,
     agent: null,
     warn: (text) => void warn(io, text),
-    commandPrefix: `svc-mgr mail --address ${address}`,
+    commandPrefix: `svc-mgr mail --address ${shellWord(address)}`,
     readBinding() {
       const root = openMailRoot(context, mailboxRoot);
       try {

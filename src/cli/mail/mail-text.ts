@@ -1,6 +1,9 @@
 import type { MailMessage, MailParticipant } from "../../protocol/mail.ts";
+import { parseTimestamp } from "../../system/clock.ts";
+import { widthOf } from "../../system/text-columns.ts";
 import { visible, visibleLine } from "../../system/visible.ts";
-import { renderPairs } from "../command-line/format.ts";
+import { ageText } from "../agent/snapshot-text.ts";
+import { renderPairs, renderTable } from "../command-line/format.ts";
 
 /** Mail for people. What others wrote is `visible`. All of it is pure. */
 
@@ -33,6 +36,53 @@ export function renderMailList(
   ].join("\n");
 }
 
+/**
+ * An inbox for who owns it: number, sender, age, note and subject of each message, newest first, cut to
+ * `columns`. `unread`: how many of the whole inbox are.
+ */
+export function renderInbox(
+  { messages, isAll, unread, open }: InboxView,
+  { columns, nowMs }: { columns: number; nowMs: number },
+): string {
+  const header = ["NUMBER", "FROM", "SINCE", "NOTE"];
+  const rows = messages.map((message) => {
+    const sentMs = parseTimestamp(message.created_at_utc);
+    return [
+      message.number === undefined ? visibleLine(message.message_ref) : String(message.number),
+      cut(visibleLine(message.sender.address), maxSenderColumns),
+      sentMs === null ? "" : ageText(nowMs - sentMs),
+      noteOf(message),
+    ];
+  });
+  const room = columns - Math.max(...renderTable(header, rows).split("\n").map(widthOf)) - 2;
+  const subjects = messages.map(({ subject }) => cut(visibleLine(subject), Math.max(room, leastSubject)));
+  const table = renderTable(
+    [...header, "SUBJECT"],
+    rows.map((row, at) => [...row, subjects[at] ?? ""]),
+  );
+  const read = open - unread;
+  const rest = isAll || read === 0 ? "" : `; ${read} read and not done: svc inbox --all`;
+  if (messages.length === 0) return `${isAll ? "no mail" : "no unread mail"}${rest}`;
+  return `${table}\n${unread} unread${rest}. Read one with: svc read NUMBER`;
+}
+
+interface InboxView {
+  messages: readonly MailMessage[];
+  /** Read ones too. */
+  isAll: boolean;
+  /** How many of the inbox are unread, and how many there are. */
+  unread: number;
+  open: number;
+}
+
+const maxSenderColumns = 30;
+const leastSubject = 20;
+
+function noteOf({ unread, answered, attestation }: MailMessage): string {
+  const state = unread ? "unread" : answered ? "answered" : "read";
+  return attestation === "broken" ? `${state}, signature broken` : state;
+}
+
 /** One message whole. */
 export function renderMail(message: MailMessage): string {
   const head = renderPairs([
@@ -56,6 +106,7 @@ export function renderMail(message: MailMessage): string {
           ),
         ] as const,
     ),
+    ["number", message.number],
     ["ref", visibleLine(message.message_ref)],
   ]);
   return `${head}\n\n${visible((message.body_text ?? message.body_preview).replace(/\r\n?/g, "\n"))}`;

@@ -19,17 +19,16 @@ import { trustingSystem } from "../command-line/cli-context.ts";
 import type { Caller, CliIo } from "../command-line/command.ts";
 
 /**
- * The mailbox root of a command line, as `chooseMailboxRoot`; with `creates` as `prepareMailboxRoot`. `flag`
- * is relative to the working directory. Throws `invalid_request` when a file blocks the path.
+ * The mailbox root of a command line, as `chooseMailboxRoot`. `flag` is relative to the working directory.
+ * Throws `invalid_request` when a file blocks the path.
  */
 export function chooseMailboxFolder(
-  { files, overlays }: { files: Files; overlays: Overlays },
-  { env, home, cwd }: Pick<CliIo, "env" | "home" | "cwd">,
-  { flag, creates }: { flag: unknown; creates: boolean },
+  deps: { files: Files; overlays: Overlays },
+  io: Pick<CliIo, "env" | "home" | "cwd">,
+  flag: unknown,
 ): MailboxRootChoice {
-  const named = typeof flag === "string" ? resolve(cwd, flag) : undefined;
-  const facts = { overlays, flag: named, env, home, workdir: cwd };
-  const choice = chooseMailboxRoot(files, facts);
+  const { files } = deps;
+  const choice = chooseMailboxRoot(files, toFacts(deps, io, flag));
   const { mailboxRoot, detail } = choice;
   const file = blockingFile(files, mailboxRoot);
   if (file !== null) {
@@ -38,7 +37,30 @@ export function chooseMailboxFolder(
       `the mailbox root ${mailboxRoot} (${detail}) cannot be a folder: ${file} is a file. Name another one with --mailbox-root`,
     );
   }
-  return creates ? prepareMailboxRoot(files, facts) : choice;
+  return choice;
+}
+
+/** The same as `prepareMailboxRoot`, one process after the other: for what is about to write. */
+export async function prepareMailboxFolder(
+  deps: { files: Files; overlays: Overlays },
+  io: Pick<CliIo, "env" | "home" | "cwd">,
+  flag: unknown,
+): Promise<MailboxRootChoice> {
+  const prepare = () => {
+    chooseMailboxFolder(deps, io, flag);
+    return prepareMailboxRoot(deps.files, toFacts(deps, io, flag));
+  };
+  const isNamed = typeof flag === "string" || Boolean(io.env["SVC_GLOBAL_MAILBOX_DIR"]);
+  return isNamed ? prepare() : deps.overlays.exclusively(prepare);
+}
+
+function toFacts(
+  { overlays }: { overlays: Overlays },
+  { env, home, cwd }: Pick<CliIo, "env" | "home" | "cwd">,
+  flag: unknown,
+) {
+  const named = typeof flag === "string" ? resolve(cwd, flag) : undefined;
+  return { overlays, flag: named, env, home, workdir: cwd };
 }
 
 /** The nearest existing path at or above `path`, when it is not a folder. */
@@ -59,12 +81,22 @@ export interface ChosenRoot {
   absolute(path: string): string;
 }
 
-/** `creates`: the command writes, so the overlay of the root is created when it is missing. */
-export function chooseRoot({ inherited, io }: Caller, options: { creates: boolean }): ChosenRoot {
+export function chooseRoot({ inherited, io }: Caller): ChosenRoot {
   const { system: deps, overlays } = trustingSystem(io, createSystem());
-  const flag = inherited["mailbox-root"];
-  const { files } = deps;
-  const { mailboxRoot, detail } = chooseMailboxFolder({ files, overlays }, io, { flag, ...options });
+  return toChosen(deps, io, chooseMailboxFolder({ ...deps, overlays }, io, inherited["mailbox-root"]));
+}
+
+/** The same for a command that writes: the overlay of the root is created when it is missing. */
+export async function prepareRoot({ inherited, io }: Caller): Promise<ChosenRoot> {
+  const { system: deps, overlays } = trustingSystem(io, createSystem());
+  return toChosen(deps, io, await prepareMailboxFolder({ ...deps, overlays }, io, inherited["mailbox-root"]));
+}
+
+function toChosen(
+  deps: MailRootDeps,
+  io: Pick<CliIo, "cwd">,
+  { mailboxRoot, detail }: MailboxRootChoice,
+): ChosenRoot {
   return {
     deps,
     root: mailboxRoot,

@@ -39,6 +39,8 @@ import { toSentence } from "../command-line/remedies.ts";
 import { loadSignals } from "../extensions.ts";
 import { toAttachmentRoots, warnOfTraces } from "../gateway/gateway-flags.ts";
 import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../mail/agent-mailbox.ts";
+import { enableNotifier } from "./notifier.ts";
+import { outcomeOf } from "./outcome.ts";
 
 /** How the turns of a headless agent are run; a terminal agent takes none of it. */
 interface TurnsInput {
@@ -84,6 +86,8 @@ export interface LaunchInput {
   team?: TeamOwner | undefined;
   mailbox?: boolean | undefined;
   mailboxRoot?: string | undefined;
+  /** New mail wakes it. */
+  notifier?: boolean | undefined;
   gateway: GatewayInput;
 }
 
@@ -95,6 +99,8 @@ export interface Launched {
   version: LaunchedVersion;
   /** Null where none was asked for. */
   mailbox: MailboxAtLaunch | null;
+  /** Null where none was asked for, and where its mailbox or its gateway is missing. */
+  notifier: { isEnabled: true } | { error: string } | null;
 }
 
 /** Starts an agent in a new tmux session, with a gateway beside it. Throws where nothing was launched. */
@@ -185,7 +191,7 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
         otlpEndpoint,
         executionMode: gateway.background ? "detached_process" : undefined,
       });
-      return { ...launched, gateway: { state: "none" } };
+      return { ...launched, notifier: null, gateway: { state: "none" } };
     }
     try {
       await narrate(io, "starting its gateway");
@@ -198,9 +204,12 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
         otlpEndpoint,
       });
       await warnOfTraces(io, context.files, session.sessionRoot);
-      return { ...launched, gateway: { state: "serves", attached } };
+      const isWoken = input.notifier && mailbox !== null && !("error" in mailbox);
+      const notifier = isWoken ? await enableAtLaunch(caller, session) : null;
+      return { ...launched, notifier, gateway: { state: "serves", attached } };
     } catch (error) {
-      return { ...launched, gateway: { state: "failed", error: describeFailure(error, io.advise).detail } };
+      const detail = describeFailure(error, io.advise).detail;
+      return { ...launched, notifier: null, gateway: { state: "failed", error: detail } };
     }
   }
 
@@ -269,6 +278,13 @@ async function refuseForgetting(context: CliContext, agentName: string): Promise
 async function agentOfEarlierUp({ files }: CliContext, io: CliIo, team: TeamOwner): Promise<string | null> {
   const { readAgentOfEarlierUp } = await import("../../services/sessions/team-record.ts");
   return readAgentOfEarlierUp(files, join(stateRootOf(io.env, io.home), "teams"), team);
+}
+
+/** The agent runs on when its notifier cannot be enabled. */
+async function enableAtLaunch(caller: Caller, { manifest }: NewSession): Promise<Launched["notifier"]> {
+  const agent = { ...caller, whom: { agentId: manifest.agent_id } };
+  const outcome = await outcomeOf(() => enableNotifier(agent, {}), caller.io.advise);
+  return outcome.ok ? { isEnabled: true } : { error: outcome.detail };
 }
 
 /** Before anything is launched: an agent whose gateway cannot start is only in the way. */

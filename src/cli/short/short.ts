@@ -20,7 +20,7 @@ import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
 import { answerEach, answerSeveral, chooseAgents, findGroups, severalAgents } from "./several-agents.ts";
-import { mail } from "./short-mail.ts";
+import { done, inbox, mail, offerMessages, read, reply } from "./short-mail.ts";
 import { restart } from "./short-restart.ts";
 
 const ls = command({
@@ -52,7 +52,7 @@ const launch = command({
       description: "claude, codex, gemini, opencode, kimi or demo; NAME-acp, such as gemini-acp, over ACP",
       offers: "tools",
     },
-    mailbox: { type: "boolean", alias: "m", description: "give it a mailbox" },
+    mailbox: { type: "boolean", alias: "m", description: "give it a mailbox, and wake it when mail comes" },
     workdir: {
       type: "string",
       alias: "d",
@@ -92,6 +92,7 @@ const launch = command({
         env: {},
         turns: { headless: false },
         mailbox: args.mailbox,
+        notifier: args.mailbox,
         fresh: args.fresh || former !== null,
         gateway: { isStarted: true },
       },
@@ -261,6 +262,7 @@ const synonyms: Readonly<Record<string, string>> = {
   kill: "stop",
   logs: "log",
   relaunch: "restart",
+  archive: "done",
 };
 
 /** How the help lists the commands; others come last. */
@@ -268,7 +270,8 @@ const helpOrder = [
   ["ls", "new", "ask", "tell", "ok"],
   ["last", "log", "search", "screen", "why", "record", "replay"],
   ["attach", "int", "stop", "restart", "queue", "drop", "fix"],
-  ["mail", "acp", "mcp", "up", "down", "status", "resume", "watch", "cost", "console"],
+  ["mail", "inbox", "read", "reply", "done", "acp", "mcp", "up", "down"],
+  ["status", "resume", "watch", "cost", "console"],
 ].flat();
 
 /** Pure. */
@@ -336,6 +339,10 @@ export const shortCommands = group({
       import("./short-queue.ts").then((module) => module.queueCommands),
     ),
     mail,
+    inbox,
+    read,
+    reply,
+    done,
     watch: command({
       name: "watch",
       description: "watch all agents and work with them by keys; ? lists the keys",
@@ -376,5 +383,7 @@ export async function runShort(given: readonly string[]): Promise<number> {
       );
   }
   const bare = argv.every((word) => ["--json", "-q", "--quiet"].includes(word));
-  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, io, { findGroups });
+  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, io, {
+    offers: { groups: findGroups, messages: offerMessages },
+  });
 }

@@ -21,6 +21,7 @@ export type NewStateRow = Omit<StateRow, "seq" | "isStarred" | "isArchived" | "i
 
 /** Half of a row's columns, which halves the time to read a page. */
 const listedColumns = [
+  "seq",
   "messageId",
   "createdAtUtc",
   "boxName",
@@ -87,6 +88,8 @@ export interface MailboxState {
     admit?: (row: NewStateRow) => NewStateRow | null,
   ): void;
   get(messageId: string): StateRow | null;
+  /** The message that has this number in this mailbox. */
+  idAt(seq: number): string | null;
   select(selection: Selection): ListedRow[];
   /**
    * Changes all of these messages or none and returns their rows, in the given order. `plan` runs in the
@@ -112,6 +115,10 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     .where(eq(messageState.messageId, sql.placeholder("messageId")))
     .prepare();
   const { singleton: _, ...markColumns } = getTableColumns(seeded);
+  const idBySeq = prepare<{ seq: number }, { messageId: string }>(
+    client,
+    `SELECT ${selectList({ messageId: messageState.messageId })} FROM message_state WHERE seq = :seq`,
+  );
   const markRow = prepare<object, SeedMark>(client, `SELECT ${selectList(markColumns)} FROM seeded`);
   const misplacedRows = db
     .select()
@@ -190,6 +197,7 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
       );
     },
     get,
+    idAt: (seq) => idBySeq.get({ seq })?.messageId ?? null,
     select(selection) {
       const { box, sinceUtc, words, after, limit } = selection;
       const match = words?.map((word) => `"${word.replaceAll('"', '""')}"*`).join(" ");

@@ -40,6 +40,8 @@ export type CoordinatorPaths = ReturnType<typeof pathsIn>;
 const CoordinatorRecord = Strict({
   ...CoordinatorInstance.properties,
   process_start: Type.Optional(Type.String()),
+  /** `console` for one that the command of the console started, and may end. */
+  started_by: Type.Optional(Type.String()),
 });
 export type CoordinatorRecord = Static<typeof CoordinatorRecord>;
 

@@ -95,6 +95,23 @@ export function defaultMailbox(agentName: string): { address: string; principalI
   return { address: parseAddress(`${word}@${mailDomain}`), principalId: `${reservedPrefix}${word}` };
 }
 
+/** The mailbox of a person at an address. `name`: of the person. Pure. */
+export function personMailbox(address: string, name = localPart(address)) {
+  const principalId = `${reservedPrefix}${name}`;
+  // A person may be called as the operator's mailbox is.
+  const isTaken = principalId === operator.principalId;
+  return { address, principalId: isTaken ? `${principalId}-person` : principalId, role: personRole };
+}
+
+/**
+ * The address of the person who has this name in the system. Throws `invalid_request` when the name has no
+ * usable character. Pure.
+ */
+export function personAddress(user: string): string {
+  const isUsable = local.test(user) && !user.startsWith(reservedPrefix);
+  return isUsable ? parseAddress(localAddress(user)) : defaultMailbox(user).address;
+}
+
 /** User input for a message: on one line, quoted, cut to 80 characters. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);

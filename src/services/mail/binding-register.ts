@@ -5,7 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { Registry } from "../sessions/registry.ts";
-import { defaultMailbox, nearestAddress, parseAddress, shown } from "./address.ts";
+import { defaultMailbox, nearestAddress, parseAddress, personMailbox, shown } from "./address.ts";
 import { bindingOf } from "./binding.ts";
 import type {
   DeregisterResult,
@@ -98,10 +98,12 @@ export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding 
   if (active) return toBinding(at.root, active, active.created_at_utc);
   const known = at.registrations.list({ status: "active" }).map((one) => one.address);
   const near = nearestAddress(address, known);
+  const { principalId } = personMailbox(wanted);
+  const remedy: Remedy = { code: "register_address", address: wanted, principal_id: principalId };
   throw new ServiceError(
     "not_found",
     `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `. Did you mean ${near}?`}`,
-    { data: { remedy: { code: "register_address", address: wanted } satisfies Remedy } },
+    { data: { remedy } },
   );
 }
 

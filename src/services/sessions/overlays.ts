@@ -6,6 +6,7 @@ import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
+import type { Locks } from "../../system/locks.ts";
 import type { Exposure } from "../../system/ownership.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { type Environment, findOverlay, overlayName } from "./roots.ts";
@@ -36,7 +37,13 @@ const ignoreName = ".gitignore";
 const keyName = "adoption-key";
 
 /** `stateRoot`: see `stateRootOf`. */
-export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; stateRoot: string }) {
+export function createOverlays(deps: {
+  files: Files;
+  clock: Clock;
+  ids: Ids;
+  locks: Pick<Locks, "hold">;
+  stateRoot: string;
+}) {
   const { files, clock, ids } = deps;
   const folder = join(deps.stateRoot, "overlays");
   const realOf = (overlay: string) => files.realPath(overlay) ?? overlay;
@@ -119,6 +126,14 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
       refuseExposed(files, overlay, "a project overlay there");
       files.ensureDirectory("file:overlay", overlay);
       return adopt(overlay, "created");
+    },
+    /**
+     * Runs `work` while no other process makes an overlay. Until one is adopted, it is that of another to
+     * all but its maker.
+     */
+    exclusively<T>(work: () => T | Promise<T>): Promise<T> {
+      files.ensureDirectory("file:overlays", folder);
+      return deps.locks.hold(join(folder, "create.lock"), work);
     },
     /** False when nothing was recorded. The folder stays as it is. */
     forget(overlay: string): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { renderMail, renderMailList } from "../../../src/cli/mail/mail-text.ts";
+import { renderInbox, renderMail, renderMailList } from "../../../src/cli/mail/mail-text.ts";
 import { mailSample } from "../../support/mail-sample.ts";
 
 const list = (messages: ReturnType<typeof mailSample>[], columns = 80) =>
@@ -79,5 +79,32 @@ describe("a list of mail for people", () => {
   ])("shows the address of the sender beside $id", ({ address, display_name, shown }) => {
     const sender = { address, display_name, principal_id: null };
     expect(renderMail(mailSample({ sender }))).toContain(`from     ${shown}\n`);
+  });
+});
+
+describe("an inbox", () => {
+  const nowMs = Date.UTC(2026, 0, 1, 0, 5);
+  const message = (number: number, change: Parameters<typeof mailSample>[0] = {}) =>
+    mailSample({ number, ...change });
+  const read = message(1, { subject: "old", unread: false, read: true, answered: true });
+  const messages = [message(3, { subject: "a\x1b[2J long one ".repeat(20) }), message(2), read];
+
+  test("shows the number, the sender, the age and the state of each message within the columns", () => {
+    const shown = renderInbox({ messages, isAll: true, unread: 2, open: 3 }, { columns: 80, nowMs });
+    const lines = shown.split("\n");
+    expect(lines[0]).toMatch(/^NUMBER +FROM +SINCE +NOTE +SUBJECT$/);
+    expect(lines[1]).toMatch(/^3 +sender@svc.localhost +5m +unread +a\\u001b\[2J long/);
+    expect(lines[2]).toMatch(/^2 +sender@svc.localhost +5m +unread +A subject$/);
+    expect(lines[3]).toMatch(/^1 +sender@svc.localhost +5m +answered +old$/);
+    expect(lines.at(-1)).toBe("2 unread. Read one with: svc read NUMBER");
+    for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+  });
+
+  test.each([
+    { isAll: false, unread: 0, open: 0, want: "no unread mail" },
+    { isAll: false, unread: 0, open: 2, want: "no unread mail; 2 read and not done: svc inbox --all" },
+    { isAll: true, unread: 0, open: 0, want: "no mail" },
+  ])("without a message says: $want", ({ want, ...counts }) => {
+    expect(renderInbox({ messages: [], ...counts }, { columns: 80, nowMs })).toBe(want);
   });
 });

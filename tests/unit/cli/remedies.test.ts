@@ -33,6 +33,7 @@ const parameters = {
   until: null,
   root: "/mail",
   address: "ann@svc.localhost",
+  principal_id: "SVC-ann",
   message_ref: "filesystem:msg-1",
   of: "agent",
   name: "worker",
@@ -162,7 +163,11 @@ test("a setting of a later version that holds wake-ups back is looked into", () 
 });
 
 test("the remedy is a separate sentence, also behind a question", () => {
-  const remedy: Remedy = { code: "register_address", address: "ben@svc.localhost" };
+  const remedy: Remedy = {
+    code: "register_address",
+    address: "ben@svc.localhost",
+    principal_id: "SVC-ben",
+  };
   expect(withRemedy("no such mailbox", remedy, () => ({ step: "Make one", command: null }))).toBe(
     "no such mailbox. Make one",
   );

@@ -4,10 +4,13 @@ import { chooseMailboxRoot, prepareMailboxRoot } from "../../../src/services/mai
 import { createOverlays } from "../../../src/services/sessions/overlays.ts";
 import { createClock } from "../../../src/system/clock.ts";
 import { createIds } from "../../../src/system/ids.ts";
+import { createLocks } from "../../../src/system/locks.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 
 function overlaysIn({ files, path }: Scratch) {
-  return createOverlays({ files, clock: createClock(), ids: createIds(), stateRoot: path("state") });
+  const clock = createClock();
+  const locks = createLocks({ clock });
+  return createOverlays({ files, clock, ids: createIds(), locks, stateRoot: path("state") });
 }
 
 const cases = [

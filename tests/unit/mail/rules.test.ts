@@ -7,6 +7,8 @@ import {
   nearestAddress,
   operator,
   parseAddress,
+  personAddress,
+  personMailbox,
 } from "../../../src/services/mail/address.ts";
 import { fileNameOf, mediaTypeOf, planReply } from "../../../src/services/mail/draft.ts";
 import {
@@ -101,6 +103,20 @@ describe("an address", () => {
     );
     expect(defaultMailbox("SVC-ada")).toEqual({ address: "ada@svc.localhost", principalId: "SVC-ada" });
     expect(defaultMailbox("my agent / 2").address).toBe("my-agent-2@svc.localhost");
+  });
+
+  test.each<{ user: string; address: string; principalId: string }>([
+    { user: "ann", address: "ann@svc.localhost", principalId: "SVC-ann" },
+    { user: "ann.m", address: "ann.m@svc.localhost", principalId: "SVC-ann.m" },
+    { user: "DOM\\ann", address: "DOM-ann@svc.localhost", principalId: "SVC-DOM-ann" },
+    { user: "SVC-ann", address: "ann@svc.localhost", principalId: "SVC-ann" },
+    { user: "operator", address: "operator@svc.localhost", principalId: "SVC-operator-person" },
+  ])("a person who is called $user has $address", ({ user, address, principalId }) => {
+    expect(personMailbox(personAddress(user))).toEqual({ address, principalId, role: "person" });
+  });
+
+  test("a person whose name has no usable character is refused", () => {
+    expect(() => personAddress("李")).toThrow("no mailbox address can be made of the name");
   });
 
   test("those that begin with SVC- are the system's, in its domain", () => {

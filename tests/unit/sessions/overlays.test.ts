@@ -19,6 +19,7 @@ import {
 } from "../../../src/services/sessions/overlays.ts";
 import { createClock } from "../../../src/system/clock.ts";
 import { createIds } from "../../../src/system/ids.ts";
+import { createLocks } from "../../../src/system/locks.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 function setup() {
@@ -27,10 +28,12 @@ function setup() {
   const project = scratch.path("project");
   const overlay = join(project, ".svc");
   const { files } = scratch;
+  const clock = createClock();
   const overlays = createOverlays({
     files,
-    clock: createClock(),
+    clock,
     ids: createIds(),
+    locks: createLocks({ clock }),
     stateRoot: scratch.path("state"),
   });
   return {

@@ -5,13 +5,16 @@ import { createOverlays, withAdoptions } from "../../../src/services/sessions/ov
 import { judgingFoldersOnce } from "../../../src/services/sessions/trust.ts";
 import { createClock } from "../../../src/system/clock.ts";
 import { createIds } from "../../../src/system/ids.ts";
+import { createLocks } from "../../../src/system/locks.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 
 /** Files as a command has them, and a session whose manifest lies in `folder` of the scratch folder. */
 function sessionIn(scratch: Scratch, folder = "sessions") {
   const { files, path } = scratch;
   const stateRoot = path("state");
-  const overlays = createOverlays({ files, clock: createClock(), ids: createIds(), stateRoot });
+  const clock = createClock();
+  const locks = createLocks({ clock });
+  const overlays = createOverlays({ files, clock, ids: createIds(), locks, stateRoot });
   const session = path(`${folder}/one`);
   mkdirSync(session, { recursive: true });
   const manifest = `${session}/manifest.json`;

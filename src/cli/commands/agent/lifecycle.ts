@@ -4,7 +4,7 @@ import { joinAgent } from "../../../services/sessions/join.ts";
 import { parseResume, type Resume } from "../../../services/sessions/tool-arguments.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux/screen.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
+import { toLaunchAnswer, withKeptNotifier } from "../../agent/launch-answer.ts";
 import { openRecordTarget, toCaller } from "../../agent/target.ts";
 import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
 import { command, UsageError } from "../../command-line/command.ts";
@@ -119,7 +119,7 @@ const joinCommand = command({
       },
     );
     const complete = (attached: Attached | null, error: string | null) =>
-      withNotifier(
+      withKeptNotifier(
         toLaunchAnswer({ context, io }, session, attached, error),
         args["agent-name"],
         session.notifier,

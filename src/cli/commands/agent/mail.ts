@@ -270,7 +270,7 @@ function showCommand(name: "peek" | "read", description: string): Command {
   });
 }
 
-function answerSent(
+export function answerSent(
   what: string,
   outcome: { done: { message: MailMessage } } | { asked: MailAsked },
 ): Answer {

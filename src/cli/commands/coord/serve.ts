@@ -30,6 +30,7 @@ export const serveCommand = (extensions: readonly ServeExtension[]): Command =>
     ],
     args: {
       ...coordinatorListenerFlags,
+      "of-console": { type: "boolean", description: "`svc console --stop` may end it", hidden: true },
       ...(Object.assign({}, ...extensions.map(({ flags }) => flags)) as Record<never, Flag>),
     },
     async run({ args, inherited, io }) {
@@ -68,6 +69,7 @@ export const serveCommand = (extensions: readonly ServeExtension[]): Command =>
         token,
         rulesFile: toRulesFile(typeof rules === "string" ? rules : undefined, { io, files: context.files }),
         ...(hosts ? { hosts } : {}),
+        isOfConsole: args["of-console"],
         onShutdown: () => void stop(),
         createExtensions: await loadGatewayExtensions(),
         extensions: await loadCoordinatorExtensions(),

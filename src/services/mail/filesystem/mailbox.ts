@@ -66,8 +66,13 @@ export function createFilesystemMailbox(
   const address = parseAddress(binding.address);
   const handle = createMailboxHandle(deps, { address, principalId: binding.principalId });
 
+  /** `ref`: a reference, or the number of the message in this mailbox. */
+  function idIn(state: MailboxState, ref: string): string {
+    return (isNumber(ref) ? state.idAt(Number(ref)) : null) ?? idOf(ref);
+  }
+
   function holding({ state }: Present, ref: string): StateRow {
-    const row = state.get(idOf(ref));
+    const row = state.get(idIn(state, ref));
     if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");
     return row;
   }
@@ -220,7 +225,8 @@ export function createFilesystemMailbox(
     plan: (state: ViewState, row: StateRow) => ViewState,
   ): Mail[] {
     if (refs.length === 0) throw new ServiceError("invalid_request", "no message is named");
-    const rows = now.state.change("sql:mail-changed", refs.map(idOf), (row) => {
+    const ids = refs.map((ref) => idIn(now.state, ref));
+    const rows = now.state.change("sql:mail-changed", ids, (row) => {
       if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");
       return toRow(plan({ box: row.boxName, read: row.isRead, answered: row.isAnswered }, row));
     });
@@ -362,8 +368,12 @@ export function createFilesystemMailbox(
   };
 }
 
-function viewOf({ boxName, isRead, isAnswered, bodyPreview }: ListedRow) {
-  return { state: { box: boxName, read: isRead, answered: isAnswered }, preview: bodyPreview };
+/** The digits of a number; anything else is a reference. Pure. */
+const isNumber = (ref: string): boolean => /^\d{1,15}$/.test(ref);
+
+function viewOf({ seq, boxName, isRead, isAnswered, bodyPreview }: ListedRow) {
+  const state = { box: boxName, read: isRead, answered: isAnswered };
+  return { state, number: seq, preview: bodyPreview };
 }
 
 function toRow(state: ViewState): ViewRow {

@@ -160,12 +160,14 @@ export function toIndexed(
 export function toMail(options: {
   envelope: MailEnvelope;
   state: ViewState;
+  /** In its mailbox; absent for one that the mailbox has not counted yet. */
+  number?: number;
   preview: string;
   body: string | null;
   verdict: Verdict;
   locate: (path: string) => string;
 }): Mail {
-  const { envelope, state, preview, body, verdict, locate } = options;
+  const { envelope, state, number, preview, body, verdict, locate } = options;
   const hops = hopsOf(envelope.headers[hopsHeader]);
   // Beside a signature that does not cover it a name would be taken for signed.
   const isNamed = verdict.state !== "verified" || hasSignedNames(envelope);
@@ -201,6 +203,7 @@ export function toMail(options: {
     })),
     notify_block: envelope.notify_block,
     notify_auth: envelope.notify_auth,
+    ...(number === undefined ? {} : { number }),
     ...(hops === 0 ? {} : { hops }),
     attestation: verdict.state,
     ...(verdict.state === "broken" ? { attestation_detail: verdict.why } : {}),

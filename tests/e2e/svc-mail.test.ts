@@ -156,7 +156,7 @@ test("a person reads, answers and archives mail by its number, which stays", asy
   const { fixture, svc } = person;
   const made = await svc("new bob demo -m");
   expect([made.stderr, made.exitCode]).toEqual(["", 0]);
-  expect(made.stdout).toContain("its mail notifier is enabled: new mail wakes it.");
+  expect(made.stdout).toContain("its mail notifier is enabled: new mail wakes it\n");
   const status = await fixture.mgr(
     ...["agents", "single", "--agent-name", "bob", "gateway", "mail-notifier", "status", "--json"],
   );

@@ -26,11 +26,13 @@ export async function connect(command: readonly string[], env: Record<string, st
   return { client, ask, call, pid: transport.pid ?? 0 };
 }
 
-/** Two agents with mailboxes. */
+/** Two agents with mailboxes, which no mail wakes. */
 export async function launchTwo(fixture: CliFixture): Promise<void> {
   for (const name of ["lead", "worker"]) {
     const { stdout, stderr, exitCode } = await fixture.run("svc", ["new", name, "demo", "-m", "-w"]);
     expect({ name, stdout, stderr, exitCode }).toMatchObject({ stderr: "", exitCode: 0 });
+    const notifier = ["agents", "single", "--agent-name", name, "gateway", "mail-notifier"];
+    expect((await fixture.mgr(...notifier, "disable")).exitCode).toBe(0);
   }
 }
 

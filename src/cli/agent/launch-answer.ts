@@ -87,14 +87,13 @@ export function withNotifier(
   notifier: { isEnabled: true } | { error: string } | null,
 ): Answer {
   if (notifier === null) return answer;
-  const command = `${agentCommand({ agentName: name })} gateway mail-notifier`;
   const json = { ...(answer.json as object), mail_notifier_enabled: !("error" in notifier) };
   if ("error" in notifier) {
-    const line = `its mail notifier is not enabled: ${notifier.error}. Enable it with: ${command} enable`;
+    const command = `${agentCommand({ agentName: name })} gateway mail-notifier enable`;
+    const line = `its mail notifier is not enabled: ${notifier.error}. Enable it with: ${command}`;
     return { json, text: `${answer.text}\n${line}`, exitCode: exitCodes.usage };
   }
-  const line = `its mail notifier is enabled: new mail wakes it. Disable it with: ${command} disable`;
-  return { ...answer, json, text: `${answer.text}\n${line}` };
+  return { ...answer, json, text: `${answer.text}\nits mail notifier is enabled: new mail wakes it` };
 }
 
 export interface LaunchedVersion {

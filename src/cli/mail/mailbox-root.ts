@@ -40,9 +40,12 @@ export function chooseMailboxFolder(
   return choice;
 }
 
-/** The same as `prepareMailboxRoot`, one process after the other: for what is about to write. */
+/**
+ * The same as `prepareMailboxRoot`, for what is about to write. The root of a project is made in one process
+ * after the other: half of an overlay is refused, and half of a root is damaged.
+ */
 export async function prepareMailboxFolder(
-  deps: { files: Files; overlays: Overlays },
+  deps: MailRootDeps & { overlays: Overlays },
   io: Pick<CliIo, "env" | "home" | "cwd">,
   flag: unknown,
 ): Promise<MailboxRootChoice> {
@@ -51,7 +54,12 @@ export async function prepareMailboxFolder(
     return prepareMailboxRoot(deps.files, toFacts(deps, io, flag));
   };
   const isNamed = typeof flag === "string" || Boolean(io.env["SVC_GLOBAL_MAILBOX_DIR"]);
-  return isNamed ? prepare() : deps.overlays.exclusively(prepare);
+  if (isNamed) return prepare();
+  return deps.overlays.exclusively(() => {
+    const choice = prepare();
+    initMailRoot(deps, choice.mailboxRoot);
+    return choice;
+  });
 }
 
 function toFacts(

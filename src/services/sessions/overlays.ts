@@ -133,7 +133,7 @@ export function createOverlays(deps: {
      */
     exclusively<T>(work: () => T | Promise<T>): Promise<T> {
       files.ensureDirectory("file:overlays", folder);
-      return deps.locks.hold(join(folder, "create.lock"), work);
+      return deps.locks.hold(join(folder, "create.lock"), work, { timeoutMs: 30_000 });
     },
     /** False when nothing was recorded. The folder stays as it is. */
     forget(overlay: string): boolean {

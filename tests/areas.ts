@@ -252,14 +252,19 @@ export const areas: readonly Area[] = [
     sources: [
       "services/notifier/",
       "protocol/notifier",
-      "cli/agent/reminder-flags",
+      "cli/commands/agent/notifier",
       "cli/operations/notifier",
     ],
     tests: ["e2e/cli-notifier", "e2e/loops", "e2e/mail-conversation", "integration/mail/doorbell"],
   },
   {
     name: "reminders",
-    sources: ["services/reminders/", "protocol/reminders", "cli/agent/reminder-flags"],
+    sources: [
+      "services/reminders/",
+      "protocol/reminders",
+      "cli/agent/reminder-flags",
+      "cli/commands/agent/reminders",
+    ],
     tests: ["e2e/cli-reminders", "e2e/loops", "faults/sick-clock"],
   },
   {

@@ -30,7 +30,7 @@ export function Reminders({ id }: { id: string }) {
         ))}
       </ul>
       <NewReminder id={id} reload={list.reload} />
-      <p class="quiet">Reminders live in the memory of the gateway: they end with it.</p>
+      <p class="quiet">A reminder ends with the gateway unless it is durable.</p>
     </div>
   );
 }

@@ -49,8 +49,8 @@ export const firstNotifierSettings = {
 } as const satisfies NotifierUpdate;
 
 /**
- * The settings after a PUT: every omitted field as stored, `enabled` included (a field given as null counts
- * as omitted, save quiet_hours, which it ends). `stored` is null before the first PUT or DELETE; then the PUT
+ * The settings after a PUT: every omitted field as stored, `enabled` included. A field given as null counts as
+ * omitted; quiet hours end with "none". `stored` is null before the first PUT or DELETE; then the PUT
  * enables unless it says otherwise. Throws ServiceError `invalid_request` when it carries a token as the
  * status masks it, or quiet hours that are none. Source: contract 4.1 notifier rule 1; ruling 13.
  */

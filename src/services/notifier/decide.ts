@@ -162,9 +162,11 @@ export function explainWakes(facts: {
   const { config, problem, budget, lastPoll, wakesHeld } = facts;
   if (!config.enabled) return [{ reason: "disabled", detail: "the mail notifier is off" }];
   if (problem !== null) return [{ reason: "unsupported", detail: problem }];
-  const obstacles = gateObstacles(facts.gate);
-  const isFree = obstacles.length === 0;
-  if (budget !== null) obstacles.push({ reason: "budget", detail: budget });
+  const ofGate = gateObstacles(facts.gate);
+  const isFree = ofGate.length === 0;
+  // A budget that holds is why the queue does not empty: the cause stands first.
+  const obstacles: WakeObstacle[] =
+    budget === null ? ofGate : [{ reason: "budget", detail: budget }, ...ofGate];
   const hold = lastPoll?.hold ?? null;
   if (hold !== null) obstacles.push({ reason: hold.reason, detail: hold.why });
   if (wakesHeld !== null && wakesHeld.reason !== hold?.reason) {

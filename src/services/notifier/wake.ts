@@ -26,7 +26,7 @@ export interface Hold {
 /**
  * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time
  * yet to come, as after the clock was set back, counts as none. `mail`: what is eligible; `notified`: what
- * woke the agent before. Opt-in; with the defaults never holds. Pure. Source: ruling 17.
+ * woke the agent before. With the defaults of the API it never holds; `mail-notifier enable` sets limits. Pure. Source: ruling 17.
  */
 export function holdOf(facts: {
   config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "max_wakes_per_hour" | "quiet_hours">;
@@ -56,7 +56,7 @@ export function holdOf(facts: {
   if (config.wake_policy === "on_change") {
     const untilMs = Math.min(...facts.mail.map((one) => pausedUntilMs(one, facts.notified, nowMs)));
     const seconds = Math.ceil((untilMs - nowMs) / 1000);
-    const why = `wake_policy=on_change, nothing new; repeated in ${seconds} s`;
+    const why = `wake_policy=on_change, nothing new; repeated by the first poll after ${seconds} s`;
     if (untilMs > nowMs) return { reason: "wake_policy", why, forMs: null };
   }
   return null;

@@ -500,8 +500,8 @@ export function createQueue(deps: QueueDeps) {
       return toAccepted(request, stored, depth);
     },
     /**
-     * Accepts the notifier's wake-up prompt, an internal kind that waits for a turn boundary. The caller
-     * checks admission.
+     * Accepts the notifier's wake-up prompt, an internal kind that waits for a turn boundary. The notifier
+     * checks admission before (`whyBusy`).
      */
     async acceptNotice(prompt: string): Promise<{ request_id: string }> {
       const row = { kind: "mail_notifier_prompt", lane: "turn_boundary", payload: { prompt } } as const;

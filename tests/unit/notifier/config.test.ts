@@ -36,7 +36,7 @@ describe("the notifier's settings", () => {
     expect([merged.notify_block_shared_tokens, merged.notify_block_auth_mode]).toEqual([["x"], "required"]);
   });
 
-  test("the empty guidance clears the stored one, quiet hours end with null", () => {
+  test("the empty guidance clears the stored one, quiet hours end with the word none", () => {
     const quiet_hours = { start: "22:00", end: "06:00", time_zone: "UTC" };
     const merged = mergeConfig(
       { ...defaultNotifierConfig, appendix_text: "old", quiet_hours },

@@ -60,9 +60,9 @@ describe("what keeps mail from waking the agent", () => {
       id: "a person, a wake-up that waits, and the budget that it waits for",
       change: { gate: { ...free, typist: "ann", queueDepth: 1 }, budget: "5 of 5 tokens" },
       want: [
+        "budget: 5 of 5 tokens",
         'typing_lease: typing_lease: "ann" types in the terminal',
         "queue_depth: queue_depth=1",
-        "budget: 5 of 5 tokens",
       ],
     },
     {

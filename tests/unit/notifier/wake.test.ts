@@ -108,7 +108,10 @@ describe("waking is held back", () => {
     const after = (seconds: number) =>
       whyHeld({ ...facts, config, mail, notified: known, nowMs: at("11:59") + seconds * 1000 });
     expect(after(wait)).toBeNull();
-    if (wait > 0) expect(after(wait - 1)).toBe("wake_policy=on_change, nothing new; repeated in 1 s");
+    if (wait > 0)
+      expect(after(wait - 1)).toBe(
+        "wake_policy=on_change, nothing new; repeated by the first poll after 1 s",
+      );
   });
 
   test("the pause doubles from five minutes to an hour", () => {

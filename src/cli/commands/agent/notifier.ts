@@ -84,7 +84,7 @@ const audit = endpointCommand("notifierAudit", {
         row.outcome,
         String(row.unread_count ?? "-"),
         String(row.prompt_chars),
-        row.enqueued_request_id ?? row.detail ?? "",
+        [row.enqueued_request_id, row.detail].filter(Boolean).join("; "),
       ]),
     );
     return next_before === null ? table : `${table}\nolder polls: --before ${next_before}`;
@@ -122,6 +122,10 @@ export function wakesText(status: NotifierStatus): string | null {
   const { enabled, supported, wake_obstacles: obstacles } = status;
   if (obstacles === undefined || !(enabled || supported)) return null;
   if (obstacles.length === 0) return "wakes the agent";
+  // No mail is nothing that a person would have to end.
+  if (obstacles.every(({ reason }) => reason === "empty")) {
+    return `wakes the agent; ${obstacles.map(({ detail }) => detail).join("; ")}`;
+  }
   return `does not wake the agent: ${obstacles.map(({ detail }) => detail).join("; ")}`;
 }
 

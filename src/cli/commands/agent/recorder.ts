@@ -284,7 +284,8 @@ export const recorderCommands = { record, replay, why };
 export const shortRecorderCommands = {
   why: command({
     name: "why",
-    description: "say what keeps the agent from taking a prompt, or kept it at a recorded moment",
+    description:
+      "say what keeps the agent from taking a prompt and mail from waking it, or kept it at a recorded moment",
     examples: ["svc why worker", "svc why worker --at 03:12", 'svc why worker --at "10m ago"'],
     args: { ...nameOnly, at: timeFlag },
     run: (invocation) => why.call(toNamed(invocation), invocation.args),

@@ -36,6 +36,13 @@ test.each([
   },
   { id: "that nothing is in the way", enabled: true, problem: null, obstacles: [], want: "wakes the agent" },
   {
+    id: "that there was no mail",
+    enabled: true,
+    problem: null,
+    obstacles: [{ reason: "empty", detail: "the last poll found no mail in the inbox" }] as const,
+    want: "wakes the agent; the last poll found no mail in the inbox",
+  },
+  {
     id: "each thing that is",
     enabled: true,
     problem: null,

@@ -103,7 +103,8 @@ export function createSessionSources(deps: {
         const heads = await createRecordFile(files, facts).heads();
         const own = heads.findLast((head) => isSamePrompt(head.promptKey, prompt));
         if (own?.startedMs == null || own.startedMs < sinceMs) continue;
-        conversations.note(toConversationId(names.at(-1) ?? ""), childPath(recordRoot, ...names));
+        const id = readConversationId(files, names.at(-1) ?? "", path());
+        conversations.note(id, childPath(recordRoot, ...names));
         return true;
       }
       return false;
@@ -162,8 +163,18 @@ function candidateFolders(
   }
 }
 
-/** The conversation in a record's name: the last part of it that looks like an id. */
-function toConversationId(name: string): string {
+/** Of a record's first line, in bytes: enough for what it says of the conversation. */
+const firstLineBytes = 1024;
+
+/**
+ * The id with which the tool continues the conversation of a record. It is the end of the record's name; Gemini
+ * CLI puts eight characters of it there and the whole one into the first line. Otherwise the name.
+ */
+function readConversationId(files: Files, name: string, path: string): string {
+  const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
   const stem = name.replace(/\.jsonl$/, "");
-  return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.exec(stem)?.[0] ?? stem;
+  const inName = new RegExp(`${id.source}$`).exec(stem)?.[0];
+  if (inName !== undefined) return inName;
+  const start = new TextDecoder().decode(files.readPart(path, 0, firstLineBytes));
+  return new RegExp(`^\\{"sessionId":"(${id.source})"`).exec(start)?.[1] ?? stem;
 }

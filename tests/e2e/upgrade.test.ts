@@ -167,12 +167,20 @@ function withoutNames(message: Json): Json {
 async function useMailbox({ name, mail }: Kept): Promise<void> {
   await using home = await homeOf(name);
   const list = (...words: string[]) => home.mgr(...one, "mail", "list", ...words);
+  const messages = async () => {
+    const found = (await list())["messages"] as Json[];
+    const numbers = found.map(({ number }) => number);
+    expect(numbers).toEqual(found.map(() => expect.any(Number)));
+    expect(new Set(numbers).size).toBe(found.length);
+    // Its version told no numbers.
+    return found.map(({ number: _, ...message }) => message);
+  };
   // A version without keys signed nothing.
   const held = ((mail?.["messages"] ?? []) as Json[]).map((one) =>
     withoutNames({ attestation: "unsigned", ...one }),
   );
   const signed = held.filter(({ attestation }) => attestation === "verified").length;
-  expect((await list())["messages"]).toEqual(held);
+  expect(await messages()).toEqual(held);
   expect(await list("--query", "noon")).toMatchObject({ message_count: 1 });
   const letter = ["--subject", "Another", "--body-content", "The bell rings at one."];
   await home.mgr(...one, "mail", "send", "--to", "worker@svc.localhost", ...letter);
@@ -184,7 +192,7 @@ async function useMailbox({ name, mail }: Kept): Promise<void> {
     histories: [expect.anything(), expect.objectContaining({ entry_count: signed + 1, broken: null })],
   });
   await home.mgr(...one, "mail", "archive", "--message-ref", String(newest?.["message_ref"]));
-  expect((await list())["messages"]).toEqual(held);
+  expect(await messages()).toEqual(held);
 }
 
 const batch = ["agents", "single", "--agent-name", "batch"];

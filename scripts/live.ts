@@ -12,7 +12,8 @@ import {
   versionOf,
 } from "../tests/live/lab/cli-cache.ts";
 import { flag, readArguments } from "./arguments.ts";
-import { bootstrap } from "./bootstrap.ts";
+import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { buildFirst } from "./build-first.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { openReport } from "./live/write-report.ts";
 import { runStep } from "./steps.ts";
@@ -64,6 +65,7 @@ const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.in
 const recordings = process.env["SVC_LAB_RECORDINGS"];
 
 await bootstrap({ tmux: true });
+await buildFirst();
 const runs = await chosenRuns();
 
 const playground = mkdtempSync(join(tmpdir(), "svc-live-"));
@@ -151,6 +153,7 @@ async function runLab({ tool, version }: LabRun): Promise<void> {
       HOME: home,
       CI: "true",
       SVC_LAB_CACHE: cacheRoot(process.env),
+      SVC_TEST_PROGRAMS: join(repositoryRoot, "dist"),
       SVC_LAB_VERSIONS: `${tool}=${version}`,
       ...(long ? { SVC_LAB_LONG: "1" } : {}),
       ...(recordings === undefined ? {} : { SVC_LAB_RECORDINGS: resolve(recordings) }),

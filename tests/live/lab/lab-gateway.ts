@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type {
   AcceptedRequest,
   GatewayRequest,
@@ -8,9 +8,8 @@ import type {
 } from "../../../src/protocol/gateway.ts";
 import type { DecisionAnswer, TerminalHistory, TerminalState } from "../../../src/protocol/terminal.ts";
 import type { InstalledCli } from "./cli-cache.ts";
+import { commandOf } from "./programs.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-const gatewayProgram = resolve(import.meta.dir, "../../../src/cli/svc-gateway.ts");
 
 /** The line that `svc-gateway run --json` prints when it serves. */
 interface ReadyLine {
@@ -53,7 +52,7 @@ export interface LabGateway {
 }
 
 /**
- * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its
+ * Starts the gateway and its agent. `command`: the gateway, by default ours; `flags`: further ones of its
  * `run`; `agentName`: `lab-TOOL` by default. Rejects with what the gateway said when it is not ready within
  * 60 s.
  */
@@ -66,7 +65,7 @@ export async function startLabGateway(
     agentName = `lab-${cli.tool}`,
   }: { command?: readonly string[] | undefined; flags?: readonly string[]; agentName?: string } = {},
 ): Promise<LabGateway> {
-  const gateway = command ?? [process.execPath, gatewayProgram];
+  const gateway = command ?? commandOf("svc-gateway");
   const run = ["run", "--json", "--tool", cli.tool, "--agent-name", agentName, "--workdir", box.work];
   const child = Bun.spawn([...gateway, ...run, "--port", "0", ...flags, "--", ...box.args], {
     cwd: box.work,

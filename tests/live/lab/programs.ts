@@ -1,8 +1,16 @@
-import { basename, resolve } from "node:path";
+import { join } from "node:path";
 import type { Sandbox } from "./sandbox.ts";
 
-const managerProgram = resolve(import.meta.dir, "../../../src/cli/svc-mgr.ts");
-const shortProgram = resolve(import.meta.dir, "../../../src/cli/svc.ts");
+/** The folder of the built programs, which `bun run live` names; without it the source runs. */
+const built = process.env["SVC_TEST_PROGRAMS"];
+
+type Program = "svc" | "svc-gateway" | "svc-mgr";
+
+/** What starts one of our programs. */
+export const commandOf = (program: Program): string[] =>
+  built
+    ? [join(built, program)]
+    : [process.execPath, join(import.meta.dir, "../../../src/cli", `${program}.ts`)];
 
 /** One run of `svc-mgr` in a sandbox. */
 export interface ManagerRun {
@@ -15,19 +23,19 @@ export interface ManagerRun {
 
 /** Runs `svc-mgr` as a person of the sandbox would; `input` is its standard input, by default empty. */
 export const runManager = (box: Sandbox, words: readonly string[], input = "") =>
-  runProgram(managerProgram, box, words, input);
+  runProgram("svc-mgr", box, words, input);
 
 /** The same with `svc`. */
 export const runShort = (box: Sandbox, words: readonly string[], input = "") =>
-  runProgram(shortProgram, box, words, input);
+  runProgram("svc", box, words, input);
 
 async function runProgram(
-  program: string,
+  program: Program,
   box: Sandbox,
   words: readonly string[],
   input: string,
 ): Promise<ManagerRun> {
-  const child = Bun.spawn([process.execPath, program, ...words], {
+  const child = Bun.spawn([...commandOf(program), ...words], {
     cwd: box.work,
     env: box.env,
     stdin: new Blob([input]),
@@ -43,9 +51,7 @@ async function runProgram(
     try {
       return JSON.parse(stdout) as T;
     } catch {
-      throw new Error(
-        `${basename(program, ".ts")} ${words.join(" ")}: exit code ${exitCode}\n${stdout}\n${stderr}`,
-      );
+      throw new Error(`${program} ${words.join(" ")}: exit code ${exitCode}\n${stdout}\n${stderr}`);
     }
   };
   return { exitCode, stdout, stderr, json };

@@ -12,24 +12,26 @@ const oldestTmux = { major: 3, minor: 2 };
 /**
  * Makes sure that what a command needs is there: the locked dependencies always, tmux when asked for. Says on
  * stderr what it does and does nothing, silently, when all is there. Ends the process with code 1 and the
- * exact command to type when it cannot help itself.
+ * exact command to type when it cannot help itself. `dependencies`: whether they were there or came only now.
  */
-export async function bootstrap(needs: { tmux: boolean }): Promise<void> {
-  await installDependencies();
+export async function bootstrap(needs: { tmux: boolean }): Promise<{ dependencies: "there" | "installed" }> {
+  const dependencies = await installDependencies();
   if (needs.tmux) await installTmux();
+  return { dependencies };
 }
 
-async function installDependencies(): Promise<void> {
+async function installDependencies(): Promise<"there" | "installed"> {
   const stamp = join(repositoryRoot, "node_modules", ".installed-from");
   const hash = createHash("sha256").update(`${Bun.version} ${process.platform} ${process.arch}`);
   for (const file of ["package.json", "bun.lock"]) hash.update(readFileSync(join(repositoryRoot, file)));
   const wanted = hash.digest("hex");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return "there";
   say("dependencies: installing what bun.lock names");
   if (!(await succeeds([process.execPath, "install", "--frozen-lockfile"]))) {
     giveUp("dependencies: could not be installed; the reason stands above");
   }
   writeFileSync(stamp, wanted);
+  return "installed";
 }
 
 async function installTmux(): Promise<void> {

@@ -12,7 +12,13 @@ Compiles the programs for this machine into dist/, with the licences of what is 
 machines: \`bun run release\`.
 `);
 
-await bootstrap({ tmux: false });
+const { dependencies } = await bootstrap({ tmux: false });
+// The bundler of a process that began without packages does not find those that came since.
+if (dependencies === "installed") {
+  process.exit(
+    await Bun.spawn([process.execPath, import.meta.path], { stdio: ["ignore", "inherit", "inherit"] }).exited,
+  );
+}
 
 const folder = join(repositoryRoot, "dist");
 const stamp = join(folder, ".built-from");

@@ -164,7 +164,7 @@ export function explainWakes(facts: {
   if (problem !== null) return [{ reason: "unsupported", detail: problem }];
   const ofGate = gateObstacles(facts.gate);
   const isFree = ofGate.length === 0;
-  // A budget that holds is why the queue does not empty: the cause stands first.
+  // A budget that holds is why the queue does not empty: the cause is named first.
   const obstacles: WakeObstacle[] =
     budget === null ? ofGate : [{ reason: "budget", detail: budget }, ...ofGate];
   const hold = lastPoll?.hold ?? null;

@@ -78,7 +78,8 @@ function readRoot(context: CliContext, io: CliIo, flag: string | undefined): str
 }
 
 function holdsPerson(context: CliContext, path: string, address: string): boolean {
-  if (!context.files.exists(rootPaths(path).index)) return false;
+  // Written last: without it another process may still be making the root, whose index is empty at first.
+  if (!context.files.exists(rootPaths(path).protocolVersion)) return false;
   const root = openMailRoot(context, path);
   try {
     const active = root.registrations.active(address);

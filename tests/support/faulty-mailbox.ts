@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
+import { createClock } from "../../src/system/clock.ts";
 import { createFaultSteps } from "./fault-steps.ts";
 import { mailRootDeps } from "./mail-root.ts";
 
@@ -9,9 +10,22 @@ import { mailRootDeps } from "./mail-root.ts";
 
 const [act = "", path = "", ...refs] = process.argv.slice(2);
 const faults = createFaultSteps(process.env);
+const clock = createClock();
+/** Long enough to be the wait before files of delivered mail are put on disk, and no announcement's. */
+const backgroundMs = 50;
+/**
+ * Files are put on disk in the background by `settled` alone. A process that a busy machine delays would
+ * otherwise take steps that the next one, which is to be killed at them, does not take.
+ */
+const withoutBackground = {
+  ...clock,
+  monotonicMs: () => 0,
+  after: (ms: number, run: () => void) => (ms < backgroundMs ? clock.after(ms, run) : () => {}),
+};
 /** Resolves once the index has forgotten the text of a message that was synced. */
 const onDisk = Promise.withResolvers<void>();
 const deps = mailRootDeps({
+  system: { clock: act === "settled" ? clock : withoutBackground },
   steps: {
     before: faults.before,
     after(label) {

@@ -4,7 +4,6 @@ import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import type { TurnProcess } from "../../src/protocol/turn-files.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
-import { requestEnd } from "./gateway-events.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 
@@ -98,10 +97,12 @@ export async function launchHeadless(
     },
     request: async (requestId) =>
       (await agent.call(`/v1/requests/${requestId}`)).body as unknown as RequestRecord,
-    async settled(requestId) {
-      await requestEnd(agent.baseUrl(), requestId);
-      return agent.request(requestId);
-    },
+    // By its record: a gateway that is killed after the commit of the end has reported no event of it.
+    settled: (requestId) =>
+      until(`the end of ${requestId}`, async () => {
+        const record = await agent.request(requestId);
+        return record.state === "accepted" || record.state === "running" ? null : record;
+      }),
     async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
       const status = ["turn", "status", turnId, "--json"];

@@ -149,6 +149,12 @@ export function createCliFixture(
 }
 
 function toRun(output: Output): CliRun {
-  const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
+  const parse = (text: string) => {
+    try {
+      return JSON.parse(text) as Record<string, unknown>;
+    } catch {
+      throw new Error(`no document: exit code ${output.exitCode}\n${output.stdout}\n${output.stderr}`);
+    }
+  };
   return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
 }

@@ -53,9 +53,9 @@ test("a turn that the screen showed before its tool said where its record is cou
 test("the conversation of a Gemini CLI is the one that its record names, not the record's name", async () => {
   using scratch = createScratch();
   const id = "eabf26b5-4913-4b05-a9f4-f56863f953f3";
-  const chats = scratch.path("records/work/chats");
+  const chats = scratch.path("records/project/chats");
   mkdirSync(chats, { recursive: true });
-  writeFileSync(scratch.path("records/work/.project_root"), scratch.folder);
+  writeFileSync(scratch.path("records/project/.project_root"), scratch.folder);
   const said = {
     id: "1",
     timestamp: new Date(beginMs).toISOString(),
